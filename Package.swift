@@ -1,0 +1,128 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// Hot code is optimised in debug builds too, so that `swift test` runs the networks at release speed.
+let optimised: [SwiftSetting] = [.unsafeFlags(["-O"], .when(configuration: .debug))]
+
+// The fast kernels are one folder of sources, compiled once per instruction set (the other folders are links to it).
+#if arch(x86_64)
+  let fastVariants: [(name: String, folder: String, march: String?, define: String)] = [
+    ("KernelsFastBaseline", "Fast", nil, "GENBENCH_ISA_BASELINE"),
+    ("KernelsFastV3", "FastV3", "x86-64-v3", "GENBENCH_ISA_V3"),
+    ("KernelsFastV4", "FastV4", "x86-64-v4", "GENBENCH_ISA_V4"),
+  ]
+#else
+  let fastVariants: [(name: String, folder: String, march: String?, define: String)] = [
+    ("KernelsFastBaseline", "Fast", nil, "GENBENCH_ISA_BASELINE")
+  ]
+#endif
+
+let fastTargets: [Target] = fastVariants.map { variant in
+  var settings: [SwiftSetting] = optimised + [.define(variant.define)]
+  if let march = variant.march { settings.append(.unsafeFlags(["-Xcc", "-march=\(march)"])) }
+  return .target(
+    name: variant.name, dependencies: ["KernelContract", "Tensors"],
+    path: "Sources/Kernels/\(variant.folder)", swiftSettings: settings,
+    linkerSettings: [.linkedLibrary("m", .when(platforms: [.linux]))])
+}
+
+let package = Package(
+  name: "genbench",
+  platforms: [.macOS(.v15), .iOS(.v18)],
+  products: [
+    .executable(name: "genbench", targets: ["genbench"]),
+    .library(name: "GenBackend", targets: ["GenBackend"]),
+    .library(name: "ReferenceEngine", targets: ["ReferenceEngine"]),
+  ],
+  targets: [
+    // C libraries and shims.
+    .systemLibrary(
+      name: "CPNG", path: "Sources/CPNG", pkgConfig: "libpng",
+      providers: [.apt(["libpng-dev"]), .brew(["libpng"])]),
+    .systemLibrary(
+      name: "CTurboJPEG", path: "Sources/CTurboJPEG", pkgConfig: "libturbojpeg",
+      providers: [.apt(["libturbojpeg0-dev"]), .brew(["jpeg-turbo"])]),
+    .target(name: "CPUFeatures", path: "Sources/CPUFeatures"),
+
+    // Values and files.
+    .target(
+      name: "Tensors", dependencies: ["CPUFeatures"], swiftSettings: optimised,
+      linkerSettings: [.linkedLibrary("m", .when(platforms: [.linux]))]),
+    .target(name: "Imaging", dependencies: ["CPNG", "CTurboJPEG"], swiftSettings: optimised),
+    .target(name: "Checkpoints", dependencies: ["Tensors"], swiftSettings: optimised),
+    .target(name: "Goldens", dependencies: ["Tensors", "Checkpoints"]),
+    .target(name: "Tokenizers", swiftSettings: optimised),
+    .target(name: "Schedulers", dependencies: ["Tensors"], swiftSettings: optimised),
+
+    // Operators.
+    .target(name: "KernelContract", dependencies: ["Tensors"], path: "Sources/Kernels/Contract", swiftSettings: optimised),
+    .target(
+      name: "KernelsReference", dependencies: ["KernelContract", "Tensors"], path: "Sources/Kernels/Reference",
+      swiftSettings: optimised, linkerSettings: [.linkedLibrary("m", .when(platforms: [.linux]))]),
+    .target(
+      name: "Kernels",
+      dependencies: ["KernelContract", "KernelsReference", "Tensors", "CPUFeatures"]
+        + fastVariants.map { .init(stringLiteral: $0.name) },
+      path: "Sources/Kernels/Dispatch"),
+
+    // Networks and pipelines.
+    .target(
+      name: "DiffusionModels", dependencies: ["KernelContract", "Tensors", "Checkpoints", "Imaging"], swiftSettings: optimised),
+    .target(name: "GenBackend", dependencies: ["Tensors"]),
+    .target(
+      name: "ReferenceEngine",
+      dependencies: [
+        "GenBackend", "Schedulers", "Tokenizers", "DiffusionModels", "Kernels", "KernelContract", "Checkpoints", "Imaging",
+        "Tensors",
+      ], swiftSettings: optimised),
+
+    // Measuring and telling.
+    .target(name: "Measurement", dependencies: ["GenBackend"]),
+    .target(name: "Reporting", dependencies: ["Measurement"]),
+    .target(
+      name: "GenbenchCLI",
+      dependencies: [
+        "ReferenceEngine", "GenBackend", "Measurement", "Reporting", "Goldens", "Tokenizers", "Schedulers", "Checkpoints",
+        "DiffusionModels", "Kernels", "KernelContract", "Imaging", "Tensors", "CPUFeatures",
+      ]),
+    .executableTarget(name: "genbench", dependencies: ["GenbenchCLI"]),
+
+    // Tests.
+    .target(name: "TestSupport", dependencies: ["Tensors", "Goldens", "Checkpoints"], path: "Tests/TestSupport"),
+    .testTarget(name: "TensorsTests", dependencies: ["Tensors", "TestSupport", "Goldens"]),
+    .testTarget(name: "ImagingTests", dependencies: ["Imaging", "TestSupport", "Goldens", "Tensors"]),
+    .testTarget(name: "CheckpointsTests", dependencies: ["Checkpoints", "Tensors", "TestSupport", "Goldens"]),
+    .testTarget(name: "TokenizersTests", dependencies: ["Tokenizers", "TestSupport", "Goldens"]),
+    .testTarget(name: "SchedulersTests", dependencies: ["Schedulers", "Tensors", "TestSupport", "Goldens"]),
+    .testTarget(
+      name: "KernelsTests",
+      dependencies: ["Kernels", "KernelContract", "KernelsReference", "Tensors", "TestSupport", "Goldens"]
+        + fastVariants.map { .init(stringLiteral: $0.name) }),
+    .testTarget(
+      name: "DiffusionModelsTests",
+      dependencies: [
+        "DiffusionModels", "Kernels", "KernelContract", "Checkpoints", "Tensors", "Imaging", "TestSupport", "Goldens",
+      ]),
+    .testTarget(
+      name: "ReferenceEngineTests",
+      dependencies: [
+        "ReferenceEngine", "GenBackend", "Kernels", "KernelContract", "Checkpoints", "Tensors", "Imaging", "Schedulers",
+        "Tokenizers", "TestSupport", "Goldens",
+      ]),
+    .testTarget(name: "MeasurementTests", dependencies: ["Measurement", "GenBackend", "TestSupport"]),
+    .testTarget(name: "ReportingTests", dependencies: ["Reporting", "Measurement", "TestSupport"]),
+    .testTarget(name: "GenbenchCLITests", dependencies: ["GenbenchCLI", "TestSupport", "Goldens", "Checkpoints", "Tensors"]),
+  ] + fastTargets
+)
+
+// One language mode and one set of checks for all Swift targets.
+for target in package.targets where target.type != .system && target.name != "CPUFeatures" {
+  target.swiftSettings =
+    (target.swiftSettings ?? []) + [
+      .swiftLanguageMode(.v6),
+      .enableUpcomingFeature("ExistentialAny"),
+      .enableUpcomingFeature("InternalImportsByDefault"),
+      .enableUpcomingFeature("MemberImportVisibility"),
+      .treatAllWarnings(as: .error),
+    ]
+}
