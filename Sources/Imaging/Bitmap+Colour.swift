@@ -46,7 +46,9 @@ extension Bitmap {
     return Bitmap(width: newWidth, height: newHeight, channels: channels, samples: output)
   }
 
-  /// The middle of the image; offsets are rounded down, as in transformers' `center_crop`. A smaller image is padded with black.
+  /// The middle of the image.
+  ///
+  /// Offsets are rounded down, as in transformers; a smaller image is padded with black.
   public func centerCropped(width newWidth: Int, height newHeight: Int) -> Bitmap {
     // Floor division, also for the negative offsets of a smaller image.
     cropped(x: (width - newWidth) >> 1, y: (height - newHeight) >> 1, width: newWidth, height: newHeight)
