@@ -1,9 +1,9 @@
 import Checkpoints
-public import KernelContract
-public import Tensors
+import KernelContract
+import Tensors
 
 /// A linear layer; equals `torch.nn.Linear`.
-public struct Linear: Sendable {
+struct Linear: Sendable {
   let weight: LinearWeight
   let bias: Tensor?
 
@@ -20,7 +20,7 @@ public struct Linear: Sendable {
 }
 
 /// A convolution on `[N, H, W, C]`; equals `torch.nn.Conv2d`.
-public struct Conv2d: Sendable {
+struct Conv2d: Sendable {
   let weight: ConvWeight
   let bias: Tensor?
   let options: ConvOptions
@@ -41,7 +41,7 @@ public struct Conv2d: Sendable {
 }
 
 /// Group normalisation over `[N, ..., C]`; equals `torch.nn.GroupNorm`.
-public struct GroupNorm: Sendable {
+struct GroupNorm: Sendable {
   let weight: Tensor
   let bias: Tensor
   let groupCount: Int
@@ -61,7 +61,7 @@ public struct GroupNorm: Sendable {
 }
 
 /// Layer normalisation of the last axis; equals `torch.nn.LayerNorm`.
-public struct LayerNorm: Sendable {
+struct LayerNorm: Sendable {
   let weight: Tensor
   let bias: Tensor
   let epsilon: Float

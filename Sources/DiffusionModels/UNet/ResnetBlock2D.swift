@@ -1,9 +1,9 @@
 import Checkpoints
-public import KernelContract
-public import Tensors
+import KernelContract
+import Tensors
 
 /// Norm, SiLU, convolution, twice, with the time embedding in between and a shortcut; equals diffusers' `ResnetBlock2D`.
-public struct ResnetBlock2D: Sendable {
+struct ResnetBlock2D: Sendable {
   let name: String
   private let norm1: GroupNorm
   private let conv1: Conv2d

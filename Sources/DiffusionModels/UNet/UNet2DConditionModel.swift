@@ -42,16 +42,15 @@ public struct UNet2DConditionModel: Sendable {
     func level(_ index: Int, hasAttention: Bool, resnetCount: Int) -> UNetLevel {
       UNetLevel(
         resnetCount: resnetCount, transformerLayers: hasAttention ? config.transformerLayersPerBlock[index] : nil,
-        headCount: config.attentionHeadCounts[index], timeChannels: timeChannels,
-        crossAttentionDim: config.crossAttentionDim, groupCount: config.normNumGroups, epsilon: config.normEps)
+        headCount: config.attentionHeadDim[index], timeChannels: timeChannels,
+        crossAttentionDim: config.crossAttentionDim, groupCount: config.normNumGroups, epsilon: Float(config.normEps))
     }
 
     convIn = try Conv2d(
       loader["conv_in"], inChannels: config.inChannels, outChannels: channels[0], kernel: 3, options: ConvOptions(padding: 1))
     timeEmbedding = try TimestepEmbedding(loader["time_embedding"], inFeatures: channels[0], outFeatures: timeChannels)
-    if config.hasTextTimeEmbedding {
-      addEmbedding = try TimestepEmbedding(
-        loader["add_embedding"], inFeatures: config.projectionClassEmbeddingsInputDim, outFeatures: timeChannels)
+    if config.additionEmbedType == .textTime, let inFeatures = config.projectionClassEmbeddingsInputDim {
+      addEmbedding = try TimestepEmbedding(loader["add_embedding"], inFeatures: inFeatures, outFeatures: timeChannels)
     } else {
       addEmbedding = nil
     }
@@ -61,14 +60,14 @@ public struct UNet2DConditionModel: Sendable {
       downBlocks.append(
         try DownBlock2D(
           loader["down_blocks.\(index)"],
-          level: level(index, hasAttention: config.downBlockHasAttention[index], resnetCount: config.layersPerBlock[index]),
+          level: level(index, hasAttention: config.downBlockTypes[index] == .crossAttnDownBlock2D, resnetCount: config.layersPerBlock[index]),
           inChannels: index == 0 ? channels[0] : channels[index - 1], outChannels: channels[index],
           downsamples: index < levelCount - 1))
     }
     self.downBlocks = downBlocks
 
     midBlock = try UNetMidBlock2DCrossAttn(
-      loader["mid_block"], level: level(levelCount - 1, hasAttention: config.midBlockHasAttention, resnetCount: 2),
+      loader["mid_block"], level: level(levelCount - 1, hasAttention: true, resnetCount: 2),
       channels: channels[levelCount - 1])
 
     var upBlocks: [UpBlock2D] = []
@@ -78,14 +77,14 @@ public struct UNet2DConditionModel: Sendable {
         try UpBlock2D(
           loader["up_blocks.\(index)"],
           level: level(
-            mirrored, hasAttention: config.upBlockHasAttention[index], resnetCount: config.layersPerBlock[mirrored] + 1),
+            mirrored, hasAttention: config.upBlockTypes[index] == .crossAttnUpBlock2D, resnetCount: config.layersPerBlock[mirrored] + 1),
           inChannels: channels[max(mirrored - 1, 0)], previousChannels: channels[min(mirrored + 1, levelCount - 1)],
           outChannels: channels[mirrored], upsamples: index < levelCount - 1))
     }
     self.upBlocks = upBlocks
 
     normOut = try GroupNorm(
-      loader["conv_norm_out"], channels: channels[0], groupCount: config.normNumGroups, epsilon: config.normEps)
+      loader["conv_norm_out"], channels: channels[0], groupCount: config.normNumGroups, epsilon: Float(config.normEps))
     convOut = try Conv2d(
       loader["conv_out"], inChannels: channels[0], outChannels: config.outChannels, kernel: 3, options: ConvOptions(padding: 1))
   }
@@ -124,11 +123,11 @@ public struct UNet2DConditionModel: Sendable {
       flipSinToCos: config.flipSinToCos, frequencyShift: Float(config.freqShift))
     var features = timeEmbedding(sinusoid, context)
     context.observe("time_embedding", features)
-    guard let addEmbedding, let added else { return features }
+    guard let addEmbedding, let added, let sizeFeatures = config.additionTimeEmbedDim else { return features }
     let sizes = sinusoidalEmbedding(
-      added.timeIDs.flatMap { $0 }, dimension: config.additionTimeEmbedDim, flipSinToCos: config.flipSinToCos,
+      added.timeIDs.flatMap { $0 }, dimension: sizeFeatures, flipSinToCos: config.flipSinToCos,
       frequencyShift: Float(config.freqShift)
-    ).reshaped(to: [images, (added.timeIDs.first?.count ?? 0) * config.additionTimeEmbedDim])
+    ).reshaped(to: [images, (added.timeIDs.first?.count ?? 0) * sizeFeatures])
     let embedded = addEmbedding(Tensor.concatenatedLastAxis([added.textEmbeds, sizes]), context)
     context.observe("add_embedding", embedded)
     features = context.kernels.add(features, embedded)

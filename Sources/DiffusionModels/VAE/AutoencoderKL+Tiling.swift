@@ -1,3 +1,4 @@
+import Checkpoints
 public import KernelContract
 public import Tensors
 
@@ -24,12 +25,12 @@ extension AutoencoderKL {
   public func decodeTiled(_ latents: Tensor, tiling: TilingOptions, _ context: ExecutionContext) throws -> Tensor {
     let (height, width) = (latents.shape[2], latents.shape[3])
     guard height > tiling.latentSize || width > tiling.latentSize else { return try decode(latents, context) }
-    let tileSize = tiling.latentSize * scaleFactor
+    let tileSize = tiling.latentSize * config.scaleFactor
     let stride = max(1, Int(Double(tiling.latentSize) * (1 - tiling.overlap)))
     let blend = Int(Double(tileSize) * tiling.overlap)
     let limit = tileSize - blend
 
-    var result = Tensor(zeros: [1, config.outChannels, height * scaleFactor, width * scaleFactor])
+    var result = Tensor(zeros: [1, config.outChannels, height * config.scaleFactor, width * config.scaleFactor])
     var above: [Tensor] = []
     for (rowIndex, row) in Swift.stride(from: 0, to: height, by: stride).enumerated() {
       var tiles: [Tensor] = []

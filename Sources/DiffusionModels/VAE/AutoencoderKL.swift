@@ -34,9 +34,6 @@ public struct AutoencoderKL: Sendable {
       ? try Linear(loader["post_quant_conv"], inFeatures: latents, outFeatures: latents) : nil
   }
 
-  /// Pixels of the image for one latent, in each direction.
-  public var scaleFactor: Int { 1 << (config.blockOutChannels.count - 1) }
-
   /// The distribution of an image's latents.
   ///
   /// - Parameter image: `[N, 3, H, W]`, values -1...1.
