@@ -1,7 +1,9 @@
 public import Tensors
 
-/// The operators that the networks are built from. `KernelsReference` is the plain scalar set, the `KernelsFast…`
-/// targets the SIMD and threaded one; they share this signature and agree within the tolerance of each operator's test.
+/// The operators that the networks are built from.
+///
+/// `KernelsReference` is the plain scalar set, the `KernelsFast…` targets the SIMD and threaded one; they share this
+/// signature and agree within the tolerance of each operator's test.
 ///
 /// Activations of images are channels-last inside the networks, `[N, H, W, C]`: a 1×1 convolution, a linear layer and an
 /// attention projection are then the same matrix product on rows of `C` elements, and no transpose is needed between
