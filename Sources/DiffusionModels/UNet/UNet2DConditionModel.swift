@@ -92,7 +92,7 @@ public struct UNet2DConditionModel: Sendable {
   /// Predicts the noise (or v, or the sample) in latents.
   ///
   /// - Parameters:
-  ///   - sample: `[N, inChannels, h, w]`; h and w divide by `2^(levels - 1)`.
+  ///   - sample: `[N, inChannels, h, w]`.
   ///   - timestep: The same for all N.
   ///   - encoderHiddenStates: Text, `[N, S, crossAttentionDim]`.
   ///   - added: For XL.

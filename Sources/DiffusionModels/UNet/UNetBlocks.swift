@@ -140,6 +140,6 @@ struct UpBlock2D: Sendable {
         hidden = try attentions[index](hidden, encoderHiddenStates: conditioning.encoderHiddenStates, context)
       }
     }
-    return try upsampler.map { try $0(hidden, context) } ?? hidden
+    return try upsampler.map { try $0(hidden, target: skips.last?.shape, context) } ?? hidden
   }
 }
