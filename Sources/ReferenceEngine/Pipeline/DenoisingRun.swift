@@ -68,8 +68,9 @@ struct DenoisingRun {
           throw BackendError(
             .processingFailed,
             "UNet: the prediction of step \(index - start + 1) isn't finite (NaN or infinite); "
-              + (networks.checkpoint.unet.firstNonFinite().map { "tensor '\($0)' of \(networks.checkpoint.unet.location) holds such values; get the file again" }
-                ?? "lower the guidance scale or check the inputs"))
+              + (networks.checkpoint.unet.firstNonFinite().map { found in
+                "tensor '\(found.name)' of \(networks.checkpoint.unet.location) holds such values; get the file again"
+              } ?? "lower the guidance scale or check the inputs"))
         }
         let step = try clock.measure(.schedulerStep, index: index - start) {
           try scheduler.step(modelOutput: prediction, at: index, sample: latents, noise: &noise)
@@ -125,7 +126,7 @@ struct DenoisingRun {
     let unit = clock.measure(.latents) { request.latents ?? noise.normals(shape: shape) }
     if let mask = request.mask {
       inpainting = InpaintingSource(
-        image: source.unitValues, mask: mask, imageLatents: imageLatents, noise: unit, latentShape: shape)
+        image: source.unitValues, mask: source.resized(mask), imageLatents: imageLatents, noise: unit, latentShape: shape)
       if request.strength >= 1 {
         let sigma = scheduler.initNoiseSigma
         return unit.map { $0 * sigma }

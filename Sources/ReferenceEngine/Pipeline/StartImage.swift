@@ -20,6 +20,13 @@ struct StartImage {
       unitValues = Resample.resize(bitmap, width: size.width, height: size.height, filter: .lanczos).unitValues
     }
   }
+
+  /// A mask `[1, 1, h, w]` at the size of the image.
+  func resized(_ mask: Tensor) -> Tensor {
+    let (height, width) = (unitValues.shape[2], unitValues.shape[3])
+    guard mask.shape[2] != height || mask.shape[3] != width else { return mask }
+    return Resample.resize(Bitmap(unitValues: mask), width: width, height: height, filter: .lanczos).unitValues
+  }
 }
 
 /// What inpainting keeps: the pixels and latents where the mask is black.
