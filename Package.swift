@@ -106,7 +106,7 @@ let package = Package(
     .testTarget(
       name: "ReferenceEngineTests",
       dependencies: [
-        "ReferenceEngine", "GenBackend", "Kernels", "KernelContract", "Checkpoints", "Tensors", "Imaging", "Schedulers",
+        "ReferenceEngine", "GenBackend", "DiffusionModels", "Kernels", "KernelContract", "Checkpoints", "Tensors", "Imaging", "Schedulers",
         "Tokenizers", "TestSupport", "Goldens",
       ]),
     .testTarget(name: "MeasurementTests", dependencies: ["Measurement", "GenBackend", "TestSupport"]),
