@@ -29,7 +29,8 @@ public struct BackendSpecification: Sendable, Hashable {
     let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
     guard let kind = Kind(rawValue: String(parts[0])) else {
       throw UsageError(
-        "The value '\(text)' is invalid for '--backend <spec>': expected one of \(Kind.allCases.map(\.rawValue).joined(separator: ", "))")
+        "The value '\(text)' is invalid for '--backend <spec>': expected one of \(Kind.allCases.map(\.rawValue).joined(separator: ", "))"
+      )
     }
     self.init(kind: kind)
     for setting in parts.count > 1 ? parts[1].split(separator: ",") : [] {

@@ -32,7 +32,8 @@ public struct ParsedValues: Sendable {
     if !command.arguments.contains(where: \.isRepeatable), positionals.count > command.arguments.count {
       let extra = positionals.dropFirst(command.arguments.count).map { "'\($0)'" }
       throw UsageError(
-        extra.count == 1 ? "Unexpected argument \(extra[0])" : "\(extra.count) unexpected arguments: \(extra.joined(separator: ", "))")
+        extra.count == 1
+          ? "Unexpected argument \(extra[0])" : "\(extra.count) unexpected arguments: \(extra.joined(separator: ", "))")
     }
   }
 

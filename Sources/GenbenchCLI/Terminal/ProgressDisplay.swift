@@ -44,9 +44,11 @@ final class ProgressDisplay: Sendable {
     }
     if showsBar {
       console.showTransient(
-        ProgressDisplay.bar(title: title, done: done, total: total, elapsed: elapsed, detail: detail, columns: console.style.columns))
+        ProgressDisplay.bar(
+          title: title, done: done, total: total, elapsed: elapsed, detail: detail, columns: console.style.columns))
     } else if showsPlain {
-      console.say("\(title): \(done) of \(total)\(detail.isEmpty ? "" : ", \(detail)")\(ProgressDisplay.remaining(done, total, elapsed))")
+      console.say(
+        "\(title): \(done) of \(total)\(detail.isEmpty ? "" : ", \(detail)")\(ProgressDisplay.remaining(done, total, elapsed))")
     }
   }
 

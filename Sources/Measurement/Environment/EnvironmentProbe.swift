@@ -113,7 +113,8 @@ public struct EnvironmentProbe: Sendable {
       let quota = root.text("sys/fs/cgroup/cpu.max")?.split(separator: " ").map(String.init) ?? []
       let cpus: Double? =
         if quota.count == 2, let time = Double(quota[0]), let period = Double(quota[1]), period > 0 { time / period } else { nil }
-      return .init(cgroupVersion: 2, cpuQuota: cpus, memoryLimitBytes: root.text("sys/fs/cgroup/memory.max").flatMap { UInt64($0) })
+      return .init(
+        cgroupVersion: 2, cpuQuota: cpus, memoryLimitBytes: root.text("sys/fs/cgroup/memory.max").flatMap { UInt64($0) })
     }
     let quota = root.int("sys/fs/cgroup/cpu/cpu.cfs_quota_us")
     let period = root.int("sys/fs/cgroup/cpu/cpu.cfs_period_us")
@@ -131,7 +132,9 @@ public struct EnvironmentProbe: Sendable {
       let version = ProcessInfo.processInfo.operatingSystemVersionString
       func size(_ name: String) -> UInt64? { Self.number(name).flatMap { $0 > 0 ? UInt64($0) : nil } }
       var caches: [EnvironmentRecord.Cache] = []
-      for (level, type, name) in [(1, "data", "hw.l1dcachesize"), (1, "instruction", "hw.l1icachesize"), (2, "unified", "hw.l2cachesize")] {
+      for (level, type, name) in [
+        (1, "data", "hw.l1dcachesize"), (1, "instruction", "hw.l1icachesize"), (2, "unified", "hw.l2cachesize"),
+      ] {
         if let bytes = size(name) { caches.append(.init(level: level, type: type, bytes: bytes)) }
       }
       return EnvironmentRecord(
