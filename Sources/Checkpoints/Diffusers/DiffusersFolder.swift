@@ -74,7 +74,8 @@ public struct DiffusersFolder: Sendable {
   public func weights(_ component: String, stem: String) throws(CheckpointError) -> any WeightSource {
     let folder = path + "/" + component
     guard let names = try? FileManager.default.contentsOfDirectory(atPath: folder) else {
-      throw CheckpointError(.missing, file: folder, "the folder of component '\(component)' isn't there; is the download complete?")
+      throw CheckpointError(
+        .missing, file: folder, "the folder of component '\(component)' isn't there; is the download complete?")
     }
     var candidates = [
       "\(stem).safetensors", "\(stem).safetensors.index.json", "\(stem).fp16.safetensors",

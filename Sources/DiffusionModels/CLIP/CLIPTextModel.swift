@@ -76,6 +76,9 @@ public struct CLIPTextModel: Sendable {
     return Output(hiddenStates: states, lastHiddenState: last, pooled: pooled)
   }
 
+  /// The final norm alone: for pipelines that stop at an earlier layer.
+  public func finalNormed(_ hidden: Tensor, _ context: ExecutionContext) -> Tensor { finalNorm(hidden, context) }
+
   /// Token plus position embeddings, `[B, T, D]`.
   private func embed(_ ids: [[Int]], length: Int) -> Tensor {
     let width = config.hiddenSize
