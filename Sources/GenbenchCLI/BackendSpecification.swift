@@ -1,5 +1,3 @@
-import KernelContract
-
 /// Which engine, and how it's set up: `--backend`, `--kernels`, `--threads`.
 public struct BackendSpecification: Sendable, Hashable {
   /// The engines that can be named.

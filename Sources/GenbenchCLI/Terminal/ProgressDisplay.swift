@@ -7,11 +7,11 @@ final class ProgressDisplay: Sendable {
     var startNs: UInt64
     var lastPlainNs: UInt64
     var lastBarNs: UInt64 = 0
+    var total: Int
   }
 
   private let console: Console
   private let title: String
-  private let total: Int
   private let plainIntervalNs: UInt64
   private let state: Mutex<State>
 
@@ -20,16 +20,19 @@ final class ProgressDisplay: Sendable {
   ///   - plainSeconds: How often a plain line is written at most.
   init(_ title: String, total: Int, console: Console, plainSeconds: Double = 10) {
     self.title = title
-    self.total = max(total, 1)
     self.console = console
     plainIntervalNs = UInt64(plainSeconds * 1e9)
     let now = MonotonicTime.nanoseconds()
-    state = Mutex(State(startNs: now, lastPlainNs: now))
+    state = Mutex(State(startNs: now, lastPlainNs: now, total: max(total, 1)))
   }
 
-  /// Says that `done` units are complete.
-  func update(done: Int, detail: String = "") {
+  /// Says that `done` units are complete, of a new total if one is given.
+  func update(done: Int, of newTotal: Int? = nil, detail: String = "") {
     let now = MonotonicTime.nanoseconds()
+    let total = state.withLock { state -> Int in
+      state.total = max(newTotal ?? state.total, 1)
+      return state.total
+    }
     let (showsBar, showsPlain, elapsed) = state.withLock { state -> (Bool, Bool, Double) in
       let elapsed = Double(now - state.startNs) / 1e9
       if console.style.isInteractive {
