@@ -60,6 +60,9 @@ public struct ParsedValues: Sendable {
     return texts[name]?.last
   }
 
+  /// The texts of an option, once for each time that it was given.
+  public func strings(_ name: String) -> [String] { texts[name] ?? [] }
+
   /// The texts of an option: repeated, and cut at commas.
   public func list(_ name: String) -> [String] {
     (texts[name] ?? []).flatMap { $0.split(separator: ",").map { $0.trimmingSpaces() } }.filter { !$0.isEmpty }
