@@ -1,6 +1,8 @@
-public import Checkpoints
-public import GenBackend
+import Checkpoints
+import GenBackend
 import Imaging
+import Schedulers
+import Tokenizers
 
 /// How the program ends. All exit codes are here and nowhere else.
 public struct ExitStatus: Sendable, Hashable {
@@ -88,8 +90,18 @@ public struct ExitStatus: Sendable, Hashable {
         }
       self.init(kind, error.description)
     case let error as ImageError: self.init(error.code == .missing ? .inputMissing : .badInput, error.description)
+    case let error as TokenizerError: self.init(error.code == .missing ? .inputMissing : .badInput, error.description)
+    case let error as SchedulerError: self.init(ExitStatus.kind(of: error), error.description)
     case let error as BackendError: self.init(ExitStatus.kind(of: error, signal: signal), error.message)
     default: self.init(.internalError, String(describing: error))
+    }
+  }
+
+  private static func kind(of error: SchedulerError) -> Kind {
+    switch error.code {
+    case .invalidConfig, .unsupported: .badInput
+    case .unknownName, .invalidArgument: .usage
+    case .invalidCall: .internalError
     }
   }
 

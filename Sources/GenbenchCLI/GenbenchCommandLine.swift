@@ -1,5 +1,5 @@
 import Foundation
-public import GenBackend
+import GenBackend
 
 /// The command line of genbench.
 public enum GenbenchCommandLine {

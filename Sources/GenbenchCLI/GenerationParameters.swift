@@ -1,5 +1,6 @@
 import Foundation
 import GenBackend
+import Tensors
 
 /// The settings of an image as text, in the form that A1111 writes and many tools read.
 struct GenerationParameters {

@@ -92,7 +92,8 @@ struct ModelDescription {
     case "vae":
       return [
         ("block_out_channels", numbers(architecture.vae.blockOutChannels)),
-        ("latent_channels", .integer(architecture.vae.latentChannels)), ("scaling_factor", .number(architecture.vae.scalingFactor)),
+        ("latent_channels", .integer(architecture.vae.latentChannels)),
+        ("scaling_factor", .number(architecture.vae.scalingFactor)),
       ]
     case "safety_checker":
       guard let vision = architecture.safetyChecker?.visionConfig else { return [] }

@@ -22,7 +22,8 @@ struct ModelLocation: Sendable, Hashable {
       throw CommandError(
         .inputMissing,
         explicit.map { "--fixtures \($0): no such folder" }
-          ?? "the Fixtures folder with the small models isn't found; give --fixtures DIR, set GENBENCH_HOME, or give --model PATH")
+          ?? "the Fixtures folder with the small models isn't found; give --fixtures DIR, set GENBENCH_HOME, or give --model PATH"
+      )
     }
     return folder
   }
@@ -31,7 +32,8 @@ struct ModelLocation: Sendable, Hashable {
   static func small(_ variant: String, fixtures explicit: String?, environment: [String: String]) throws -> ModelLocation {
     let folder = try fixtures(explicit: explicit, environment: environment).appendingPathComponent("Models/\(variant)")
     guard FileManager.default.fileExists(atPath: folder.appendingPathComponent("model_index.json").path) else {
-      throw CommandError(.inputMissing, "\(folder.path): no model_index.json; the small model of \(variant) isn't in the fixtures")
+      throw CommandError(
+        .inputMissing, "\(folder.path): no model_index.json; the small model of \(variant) isn't in the fixtures")
     }
     return ModelLocation(path: folder.path, name: variant, variant: nil)
   }

@@ -28,7 +28,9 @@ struct GenerateCommand: Command {
       .value("steps", short: "s", "n", "Denoising steps.", default: "the model's", section: "SAMPLING"),
       .value("guidance-scale", "x", "Weight of the prompt; 1 and below is none.", default: "the model's", section: "SAMPLING"),
       .value("guidance-rescale", "x", "Guidance rescale in 0...1.", default: "0", section: "SAMPLING"),
-      .value("scheduler", "name", "The sampler, by genbench's, diffusers' or A1111's name.", default: "the model's", section: "SAMPLING"),
+      .value(
+        "scheduler", "name", "The sampler, by genbench's, diffusers' or A1111's name.", default: "the model's",
+        section: "SAMPLING"),
       .value(
         "timestep-spacing", "kind", "Where the steps lie.", default: "the model's", values: ["leading", "trailing", "linspace"],
         section: "SAMPLING"),
@@ -37,7 +39,8 @@ struct GenerateCommand: Command {
       .value("rng", "name", "The generator.", default: "torch", values: ["torch", "numpy", "philox"], section: "SAMPLING"),
       .value("latents", "file", "Unit-normal noise [1,4,h,w] as .npy, in place of the seed's.", section: "SAMPLING"),
       .value("count", "n", "Images; each from the next seed.", default: "1", section: "SAMPLING"),
-      .value("long-prompt", "way", "What is done with a prompt of more than 75 tokens.", default: "truncate",
+      .value(
+        "long-prompt", "way", "What is done with a prompt of more than 75 tokens.", default: "truncate",
         values: ["error", "truncate", "chunk"], section: "SAMPLING"),
       .value("clip-skip", "n", "Layers of the text encoder that are left out at its end.", default: "0", section: "SAMPLING"),
       .value("width", "n", "Pixels in a row.", default: "the model's", section: "IMAGE"),
@@ -110,7 +113,9 @@ struct GenerateCommand: Command {
     request.strength = strength ?? 0.8
     if image == nil, mask != nil { throw UsageError("--mask needs --image, the image that is repainted") }
     if image == nil, strength != nil { throw UsageError("--strength needs --image, the image that it is about") }
-    if latents != nil, request.imageCount > 1 { throw UsageError("--latents is the noise of one image; it can't go with --count") }
+    if latents != nil, request.imageCount > 1 {
+      throw UsageError("--latents is the noise of one image; it can't go with --count")
+    }
     trace = values.string("trace")
     if trace == nil, values.string("trace-level") != nil { throw UsageError("--trace-level needs --trace, the file to write") }
     if trace != nil { request.traceLevel = values.string("trace-level") == "block" ? .block : .step }
@@ -231,7 +236,8 @@ struct GenerateCommand: Command {
         case .unchecked: "not checked for safety"
         }
       context.console.say(
-        "\(path): \(image.bitmap.width)x\(image.bitmap.height), \(result.scheduler), \(result.steps) steps, seed \(image.seed), \(safety)")
+        "\(path): \(image.bitmap.width)x\(image.bitmap.height), \(result.scheduler), \(result.steps) steps, seed \(image.seed), \(safety)"
+      )
     }
   }
 }

@@ -27,7 +27,8 @@ struct LatentsCommand: Command {
     var count = 1
     for extent in extents {
       guard let extent, extent > 0 else {
-        throw UsageError("The value '\(text)' is invalid for '--shape <list>': expected whole numbers of at least 1, such as 1,4,64,64")
+        throw UsageError(
+          "The value '\(text)' is invalid for '--shape <list>': expected whole numbers of at least 1, such as 1,4,64,64")
       }
       let (product, overflow) = count.multipliedReportingOverflow(by: extent)
       guard !overflow, product <= 1 << 28 else {

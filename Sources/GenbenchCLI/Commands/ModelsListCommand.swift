@@ -23,7 +23,9 @@ struct ModelsListCommand: Command {
   func run(_ context: CommandContext) async throws -> ExitStatus {
     let folder = try ModelLocation.fixtures(explicit: fixtures, environment: context.environment).appendingPathComponent("Models")
     let names = ((try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []).sorted()
-    var table = TextTable([("model", .left), ("variant", .left), ("native size", .right), ("parameters", .right), ("path", .left)])
+    var table = TextTable([
+      ("model", .left), ("variant", .left), ("native size", .right), ("parameters", .right), ("path", .left),
+    ])
     var objects: [JSONValue] = []
     for name in names where ModelLocation.variants.contains(name) {
       let path = folder.appendingPathComponent(name).path

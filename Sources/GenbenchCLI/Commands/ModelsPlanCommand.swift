@@ -82,7 +82,9 @@ struct ModelsPlanCommand: Command {
     console.print("Operations: \(Units.grouped(Int(operations / 1e9))) GFLOP for one image")
     if let available {
       let fits = UInt64(plan.peakActivationBytes) <= available
-      console.print("Available now: \(Units.bytes(Double(available)))\(fits ? "" : "; it does not fit, choose a smaller size or --reduce-memory")")
+      console.print(
+        "Available now: \(Units.bytes(Double(available)))\(fits ? "" : "; it does not fit, choose a smaller size or --reduce-memory")"
+      )
     }
     return .success
   }

@@ -6,8 +6,10 @@ import Reporting
 struct ModelsShowCommand: Command {
   static let configuration = CommandDescription(
     name: "show", abstract: "Show the components of a model: class, configuration, parameters, bytes, operations.",
-    discussion: "Operations are for one forward pass of batch 1 at the native size, a multiplication-addition counted as two; the \
-      VAE's are those of decoding.",
+    discussion: """
+      Operations are for one forward pass of batch 1 at the native size, a multiplication-addition counted as two; the VAE's \
+      are those of decoding.
+      """,
     arguments: [CommandArgument("path", "A diffusers folder, a .safetensors or a .gguf file.", isOptional: true)],
     options: ModelsSource.options + [.flag("json", "Print JSON.")])
 
@@ -25,7 +27,8 @@ struct ModelsShowCommand: Command {
     if isJSON {
       let components = plan.components.map { component -> JSONValue in
         [
-          "name": .string(component.name), "class": .string(component.className), "parameters": .integer(component.parameterCount),
+          "name": .string(component.name), "class": .string(component.className),
+          "parameters": .integer(component.parameterCount),
           "bytes": .integer(description.weightBytes(component)), "flop_per_forward": .number(component.floatingPointOperations),
           "config": .object(Dictionary(uniqueKeysWithValues: description.keyConfig(component.name).map { ($0.key, $0.value) })),
         ]
@@ -42,7 +45,8 @@ struct ModelsShowCommand: Command {
       "\(description.location): \(description.architecture.variant.rawValue), \(description.predictionType), "
         + "native size \(description.nativeSize)x\(description.nativeSize)\n")
     var table = TextTable([
-      ("component", .left), ("class", .left), ("parameters", .right), ("bytes", .right), ("GFLOP/forward", .right), ("configuration", .left),
+      ("component", .left), ("class", .left), ("parameters", .right), ("bytes", .right), ("GFLOP/forward", .right),
+      ("configuration", .left),
     ])
     var bytes = 0
     for component in plan.components {

@@ -14,11 +14,16 @@ struct RunCommand: Command {
       """,
     options: [
       .value(
-        "variant", "list", "Families, each with the repository's small model of it: \(ModelLocation.variants.joined(separator: ", ")).",
+        "variant", "list",
+        "Families, each with the repository's small model of it: \(ModelLocation.variants.joined(separator: ", ")).",
         default: "all", isRepeatable: true, section: "WHAT"),
-      .value("model", short: "m", "path", "A diffusers folder, a .safetensors or a .gguf file; may be repeated.", isRepeatable: true, section: "WHAT"),
+      .value(
+        "model", short: "m", "path", "A diffusers folder, a .safetensors or a .gguf file; may be repeated.", isRepeatable: true,
+        section: "WHAT"),
       .value("fixtures", "dir", "The folder with the small models.", default: "found by itself", section: "WHAT"),
-      .value("prompts", "n|file", "The first n of \(Prompts.standard.count) built-in prompts, or a file with one a line.", default: "all", section: "WHAT"),
+      .value(
+        "prompts", "n|file", "The first n of \(Prompts.standard.count) built-in prompts, or a file with one a line.",
+        default: "all", section: "WHAT"),
       .value("steps", short: "s", "list", "Denoising steps.", default: "the model's", isRepeatable: true, section: "WHAT"),
       .value("size", "list", "Sizes as WIDTHxHEIGHT.", default: "the model's", isRepeatable: true, section: "WHAT"),
       .value("scheduler", "list", "Samplers.", default: "the model's", isRepeatable: true, section: "WHAT"),
@@ -100,7 +105,8 @@ struct RunCommand: Command {
     var run = RunDocument(
       runID: RunDocument.makeRunID(date: date, using: &random), createdAt: RunDocument.timestamp(date),
       tool: .init(
-        name: "genbench", version: GenbenchCommandLine.version, commit: revision?.commit, dirty: revision?.isDirty, build: .current),
+        name: "genbench", version: GenbenchCommandLine.version, commit: revision?.commit, dirty: revision?.isDirty,
+        build: .current),
       command: ["genbench"] + context.words, config: settings.record, labels: labels, environment: EnvironmentProbe().read())
 
     let display = ProgressDisplay("run", total: settings.imageCount, console: context.console)
@@ -140,7 +146,8 @@ struct RunCommand: Command {
     let failed = run.cases.filter { $0.status != .pass }
     guard let first = failed.first else { return .success }
     return ExitStatus(
-      .caseFailed, "\(failed.count) of \(run.cases.count) cases failed to run: \(first.caseID): \(first.statusReason ?? "no reason")")
+      .caseFailed,
+      "\(failed.count) of \(run.cases.count) cases failed to run: \(first.caseID): \(first.statusReason ?? "no reason")")
   }
 
   private static func folderName(_ date: Date) -> String {

@@ -63,7 +63,8 @@ struct ScheduleCommand: Command {
     var text = TextTable([("entry", .right), ("timestep", .right), ("sigma", .right), ("alpha_cumprod", .right)])
     for (index, timestep) in table.timesteps.enumerated() {
       text.append([
-        String(index), JSONValue(shortest: timestep).description, table.sigmas.indices.contains(index) ? "\(table.sigmas[index])" : "",
+        String(index), JSONValue(shortest: timestep).description,
+        table.sigmas.indices.contains(index) ? "\(table.sigmas[index])" : "",
         "\(table.alphasCumprodAt[index])",
       ])
     }

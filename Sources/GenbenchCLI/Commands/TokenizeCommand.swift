@@ -1,5 +1,6 @@
 import Checkpoints
 import Foundation
+import Tensors
 import Tokenizers
 
 /// Text to token ids.
@@ -73,7 +74,8 @@ struct TokenizeCommand: Command {
     }
     guard FileManager.default.fileExists(atPath: tokenizer) else {
       throw CommandError(
-        .inputMissing, "--tokenizer \(tokenizer): no such folder; expected clip, or a folder with tokenizer.json or vocab.json and merges.txt")
+        .inputMissing,
+        "--tokenizer \(tokenizer): no such folder; expected clip, or a folder with tokenizer.json or vocab.json and merges.txt")
     }
     return try CLIPTokenizer(folder: URL(fileURLWithPath: tokenizer))
   }

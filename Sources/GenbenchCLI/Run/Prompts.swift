@@ -75,7 +75,9 @@ enum Prompts {
     guard let content = String(data: data, encoding: .utf8) else {
       throw CommandError(.badInput, "--prompts \(text): expected UTF-8 text, one prompt a line")
     }
-    let lines = content.split(whereSeparator: \.isNewline).map { $0.trimmingSpaces() }.filter { !$0.isEmpty && !$0.hasPrefix("#") }
+    let lines = content.split(whereSeparator: \.isNewline).map { $0.trimmingSpaces() }.filter {
+      !$0.isEmpty && !$0.hasPrefix("#")
+    }
     guard !lines.isEmpty else { throw CommandError(.badInput, "--prompts \(text): no prompts; expected one a line") }
     return lines
   }

@@ -23,7 +23,8 @@ struct RunFiles {
         case .drawn: break
         case .missing:
           console.warn(
-            "gnuplot isn't installed, so \(figure.name).png isn't drawn; \(plots.path)/\(figure.name).gp and .dat are there for it")
+            "gnuplot isn't installed, so \(figure.name).png isn't drawn; \(plots.path)/\(figure.name).gp and .dat are there for it"
+          )
         case .failed(let reason): console.warn("gnuplot couldn't draw \(figure.name): \(reason)")
         }
       } catch {

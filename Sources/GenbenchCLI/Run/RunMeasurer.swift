@@ -27,7 +27,8 @@ struct RunMeasurer {
     }
   }
 
-  init(settings: RunSettings, context: CommandContext, engine: any GenBackend, engineInfo: BackendInfo, display: ProgressDisplay) {
+  init(settings: RunSettings, context: CommandContext, engine: any GenBackend, engineInfo: BackendInfo, display: ProgressDisplay)
+  {
     self.settings = settings
     self.context = context
     self.engine = engine
@@ -140,7 +141,8 @@ struct RunMeasurer {
         session.samples.append(
           RunSession.Sample(
             index: session.samples.count, prompt: prompt, repetition: repetition, seed: seed,
-            startNs: recorder.startNs - min(startNs, recorder.startNs), budget: parts, safety: image.safety.rawValue, image: path))
+            startNs: recorder.startNs - min(startNs, recorder.startNs), budget: parts, safety: image.safety.rawValue, image: path)
+        )
         if repetition == 0 { runCase.artifacts.append(path) }
         display.update(done: done.next(), detail: "\(runCase.caseID) \(prompt)")
       }
@@ -175,7 +177,8 @@ struct RunMeasurer {
         kind: settings.backend.kind.rawValue, name: engineInfo.name, version: engineInfo.version,
         capabilities: engineInfo.capabilities.map(\.rawValue).sorted(), details: engineInfo.details),
       model: .init(
-        family: info.variant, name: model.name, params: info.parameterCount, bytes: info.weightBytes, precision: settings.precision),
+        family: info.variant, name: model.name, params: info.parameterCount, bytes: info.weightBytes,
+        precision: settings.precision),
       settings: ["reduce_memory": String(settings.reduceMemory)])
   }
 

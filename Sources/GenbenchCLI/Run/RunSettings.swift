@@ -46,7 +46,8 @@ struct RunSettings: Sendable {
   var record: [String: String] {
     func joined(_ values: [String]) -> String { values.isEmpty ? "model's own" : values.joined(separator: ",") }
     return [
-      "models": models.map(\.name).joined(separator: ","), "backend": backend.kind.rawValue, "kernels": backend.kernels ?? "default",
+      "models": models.map(\.name).joined(separator: ","), "backend": backend.kind.rawValue,
+      "kernels": backend.kernels ?? "default",
       "threads": backend.threads.map(String.init) ?? "default", "steps": joined(steps.map(String.init)),
       "sizes": joined(sizes.map(\.description)), "schedulers": joined(schedulers),
       "guidance_scale": guidanceScale.map { "\($0)" } ?? "model's own", "negative_prompt": negativePrompt ?? "none",

@@ -40,13 +40,26 @@ public final class Console: Sendable {
 
   /// Makes a console that writes to closures; by default to this process's streams.
   public init(
-    style: Style,
-    out: @escaping @Sendable (String) -> Void = { FileHandle.standardOutput.write(Data($0.utf8)) },
-    error: @escaping @Sendable (String) -> Void = { FileHandle.standardError.write(Data($0.utf8)) }
+    style: Style, out: @escaping @Sendable (String) -> Void = { Console.write($0, toErrors: false) },
+    error: @escaping @Sendable (String) -> Void = { Console.write($0, toErrors: true) }
   ) {
     self.style = style
     writeOut = out
     writeError = error
+  }
+
+  /// Writes to this process's stdout or stderr; what can't be written is lost.
+  public static func write(_ text: String, toErrors: Bool) {
+    let bytes = Array(text.utf8)
+    var offset = 0
+    while offset < bytes.count {
+      let count = bytes[offset...].withUnsafeBytes {
+        Foundation.write(toErrors ? STDERR_FILENO : STDOUT_FILENO, $0.baseAddress, $0.count)
+      }
+      if count < 0, errno == EINTR { continue }
+      if count <= 0 { return }
+      offset += count
+    }
   }
 
   /// Prints a result and a newline.
