@@ -48,7 +48,7 @@ let package = Package(
     .target(
       name: "Tensors", dependencies: ["CPUFeatures"], swiftSettings: optimised,
       linkerSettings: [.linkedLibrary("m", .when(platforms: [.linux]))]),
-    .target(name: "Imaging", dependencies: ["CPNG", "CTurboJPEG"], swiftSettings: optimised),
+    .target(name: "Imaging", dependencies: ["Tensors", "CPNG", "CTurboJPEG"], swiftSettings: optimised),
     .target(name: "Checkpoints", dependencies: ["Tensors"], swiftSettings: optimised),
     .target(name: "Goldens", dependencies: ["Tensors", "Checkpoints"]),
     .target(name: "Tokenizers", swiftSettings: optimised),
@@ -77,7 +77,7 @@ let package = Package(
       ], swiftSettings: optimised),
 
     // Measuring and telling.
-    .target(name: "Measurement", dependencies: ["GenBackend"]),
+    .target(name: "Measurement", dependencies: ["GenBackend", "Tensors"]),
     .target(name: "Reporting", dependencies: ["Measurement"]),
     .target(
       name: "GenbenchCLI",

@@ -5,8 +5,15 @@ import Synchronization
 /// A network asks for the same few sizes again and again; giving a large block back to the system each time would make
 /// it fault in fresh zero pages on every use. Blocks under `smallestKept` bytes go straight to the allocator.
 public final class BufferPool: Sendable {
-  /// The pool that tensors use.
-  public static let shared = BufferPool()
+  /// The pool that new tensors of the current task use; ``withOwnPool(_:)`` changes it.
+  @TaskLocal public static var current = BufferPool()
+
+  /// Runs `body` with a pool of its own, whose statistics then tell what `body` alone needed.
+  public static func withOwnPool<Result>(_ body: (BufferPool) throws -> Result) rethrows -> Result {
+    let pool = BufferPool()
+    defer { pool.trim() }
+    return try $current.withValue(pool) { try body(pool) }
+  }
 
   /// Byte counts of what tensors hold now and at most.
   public struct Statistics: Sendable, Equatable {

@@ -2,14 +2,16 @@
 final class TensorStorage: @unchecked Sendable {
   let pointer: UnsafeMutablePointer<Float>
   private let capacity: Int
+  private let pool: BufferPool
 
   init(count: Int) {
-    let (raw, capacity) = BufferPool.shared.allocate(byteCount: max(count, 1) * MemoryLayout<Float>.stride)
+    pool = BufferPool.current
+    let (raw, capacity) = pool.allocate(byteCount: max(count, 1) * MemoryLayout<Float>.stride)
     pointer = raw.bindMemory(to: Float.self, capacity: capacity / MemoryLayout<Float>.stride)
     self.capacity = capacity
   }
 
-  deinit { BufferPool.shared.deallocate(UnsafeMutableRawPointer(pointer), capacity: capacity) }
+  deinit { pool.deallocate(UnsafeMutableRawPointer(pointer), capacity: capacity) }
 }
 
 /// A dense array of `Float` in row-major order, with value semantics.

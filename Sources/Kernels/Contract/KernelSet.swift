@@ -1,7 +1,9 @@
 public import Tensors
 
-/// The operators that the networks are built from. `KernelsReference` is the plain scalar set, the `KernelsFast…`
-/// targets the SIMD and threaded one; they share this signature and agree within the tolerance of each operator's test.
+/// The operators that the networks are built from.
+///
+/// `KernelsReference` is the plain scalar set, the `KernelsFast…` targets the SIMD and threaded one; they share this
+/// signature and agree within the tolerance of each operator's test.
 ///
 /// Activations of images are channels-last inside the networks, `[N, H, W, C]`: a 1×1 convolution, a linear layer and an
 /// attention projection are then the same matrix product on rows of `C` elements, and no transpose is needed between
@@ -84,6 +86,9 @@ public protocol KernelSet: Sendable {
   /// The sum of two equally shaped tensors.
   func add(_ left: Tensor, _ right: Tensor) -> Tensor
 
+  /// Tensors joined along their last axis: the skip connections of a UNet.
+  func concatenateChannels(_ parts: [Tensor]) -> Tensor
+
   /// `[N, H, W, C]` enlarged to `[N, 2H, 2W, C]`, each pixel repeated; equals `interpolate(scale_factor=2, mode="nearest")`.
   func upsampleNearest2x(_ input: Tensor) -> Tensor
 }
@@ -98,6 +103,9 @@ extension KernelSet {
   public func conv2d(_ input: Tensor, weight: ConvWeight, options: ConvOptions, bias: Tensor? = nil) -> Tensor {
     conv2d(input, weight: weight, options: options, bias: bias, imageBias: nil, residual: nil)
   }
+
+  /// Tensors joined along their last axis.
+  public func concatenateChannels(_ parts: [Tensor]) -> Tensor { Tensor.concatenatedLastAxis(parts) }
 
   /// A prepared weight that is just the view.
   public func prepareLinear(_ weight: WeightView) -> LinearWeight { LinearWeight(view: weight) }

@@ -1,0 +1,83 @@
+public import KernelContract
+import Synchronization
+public import Tensors
+
+/// Operators that compute nothing: they count floating-point operations and return tensors of the right shape.
+///
+/// The results are never written, so they take address space only; the buffer pool still sees when each is born and dies,
+/// which gives the peak of the activations of a real run.
+public final class PlanningKernels: KernelSet {
+  private let operations = Mutex(0.0)
+
+  /// Makes a set with its count at zero.
+  public init() {}
+
+  /// `plan`.
+  public var name: String { "plan" }
+  /// One.
+  public var threadCount: Int { 1 }
+  /// Floating-point operations so far: two for each multiplication-addition of products, convolutions and attention.
+  public var floatingPointOperations: Double { operations.withLock { $0 } }
+
+  private func count(_ terms: Int...) {
+    operations.withLock { $0 += 2 * terms.reduce(1.0) { $0 * Double($1) } }
+  }
+
+  private func blank(_ shape: Shape) -> Tensor { Tensor(shape: shape) { _ in } }
+
+  /// Counts a product.
+  public func linear(
+    _ input: Tensor, weight: LinearWeight, bias: Tensor?, activation: Activation, residual: Tensor?
+  ) -> Tensor {
+    count(input.count, weight.outFeatures)
+    return blank(Shape(Array(input.shape.dimensions.dropLast()) + [weight.outFeatures]))
+  }
+
+  /// Counts a convolution.
+  public func conv2d(
+    _ input: Tensor, weight: ConvWeight, options: ConvOptions, bias: Tensor?, imageBias: Tensor?, residual: Tensor?
+  ) -> Tensor {
+    let height = options.outputHeight(input.shape[1], kernel: weight.kernelHeight)
+    let width = options.outputWidth(input.shape[2], kernel: weight.kernelWidth)
+    count(input.shape[0], height, width, weight.view.shape.elementCount)
+    return blank([input.shape[0], height, width, weight.outChannels])
+  }
+
+  /// Counts nothing: its cost is memory traffic.
+  public func groupNorm(
+    _ input: Tensor, groupCount: Int, weight: Tensor, bias: Tensor, epsilon: Float, activation: Activation
+  ) -> Tensor { blank(input.shape) }
+
+  /// Counts nothing.
+  public func layerNorm(_ input: Tensor, weight: Tensor, bias: Tensor, epsilon: Float) -> Tensor { blank(input.shape) }
+
+  /// Counts nothing.
+  public func rmsNorm(_ input: Tensor, weight: Tensor, epsilon: Float) -> Tensor { blank(input.shape) }
+
+  /// Counts both products, without regard to a mask.
+  public func attention(query: Tensor, key: Tensor, value: Tensor, options: AttentionOptions) -> Tensor {
+    count(2, query.count, key.shape[1])
+    return blank(query.shape)
+  }
+
+  /// Counts nothing.
+  public func geglu(_ input: Tensor) -> Tensor {
+    blank(Shape(Array(input.shape.dimensions.dropLast()) + [input.shape[-1] / 2]))
+  }
+
+  /// Counts nothing.
+  public func activate(_ input: Tensor, _ activation: Activation) -> Tensor { blank(input.shape) }
+
+  /// Counts nothing.
+  public func add(_ left: Tensor, _ right: Tensor) -> Tensor { blank(left.shape) }
+
+  /// Counts nothing.
+  public func concatenateChannels(_ parts: [Tensor]) -> Tensor {
+    blank(Shape(Array(parts[0].shape.dimensions.dropLast()) + [parts.reduce(0) { $0 + $1.shape[-1] }]))
+  }
+
+  /// Counts nothing.
+  public func upsampleNearest2x(_ input: Tensor) -> Tensor {
+    blank([input.shape[0], 2 * input.shape[1], 2 * input.shape[2], input.shape[3]])
+  }
+}

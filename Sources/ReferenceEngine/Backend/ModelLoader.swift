@@ -1,0 +1,98 @@
+import Checkpoints
+import DiffusionModels
+import Foundation
+import GenBackend
+import KernelContract
+import Schedulers
+import Tensors
+import Tokenizers
+
+/// Opens files as a model of the engine.
+struct ModelLoader {
+  let options: ReferenceBackend.Options
+  let kernels: any KernelSet
+
+  func load(_ request: LoadRequest, id: ModelID, startedAt start: UInt64) throws -> any ReferenceBackend.LoadedModel {
+    guard request.precision == "f32" else {
+      throw BackendError(.notSupported, "precision: expected f32, found '\(request.precision)'")
+    }
+    var overrides = DiffusionCheckpoint.Overrides(opensSafetyChecker: request.safety != .off)
+    if let name = request.variant {
+      guard let variant = DiffusionVariant(rawValue: name) else {
+        throw BackendError(
+          .invalidInput,
+          "variant: expected one of \(DiffusionVariant.allCases.map(\.rawValue).joined(separator: ", ")), found '\(name)'")
+      }
+      overrides.variant = variant
+    }
+    if let name = request.predictionType {
+      guard let type = Checkpoints.PredictionType(rawValue: name) else {
+        throw BackendError(.invalidInput, "prediction type: expected epsilon, v_prediction or sample, found '\(name)'")
+      }
+      overrides.predictionType = type
+    }
+    let checkpoint = try DiffusionCheckpoint.open(path: request.path, overrides: overrides)
+    if request.safety == .required, checkpoint.safetyChecker == nil {
+      throw BackendError(
+        .invalidModel,
+        "\(request.path): a safety checker was asked for, but the model has none; use a model with one or turn the checker off")
+    }
+
+    var tokenizers = [try tokenizer(checkpoint.textEncoder)]
+    if let second = checkpoint.textEncoder2 { tokenizers.append(try tokenizer(second)) }
+    let networks = DiffusionNetworks(checkpoint: checkpoint, kernels: kernels, keepsNetworks: !request.reduceMemory)
+    try networks.buildAll()
+    let info = try modelInfo(checkpoint, id: id, loadNs: MonotonicTime.nanoseconds() - start)
+    return LoadedDiffusionModel(
+      info: info, networks: networks, tokenizers: tokenizers, reduceMemory: request.reduceMemory, memoryLimit: options.memoryLimit)
+  }
+
+  private func tokenizer(_ encoder: TextEncoderCheckpoint) throws -> CLIPTokenizer {
+    let files: CLIPTokenizer.Files
+    switch encoder.tokenizer.files {
+    case .vocabAndMerges(let vocab, let merges):
+      files = CLIPTokenizer.Files(vocabularyFile: URL(fileURLWithPath: vocab), mergesFile: URL(fileURLWithPath: merges))
+    case .tokenizerJSON(let path):
+      files = try CLIPTokenizer.Files(folder: URL(fileURLWithPath: path).deletingLastPathComponent())
+    case .standard:
+      guard let folder = options.clipVocabulary else {
+        throw BackendError(
+          .modelNotFound,
+          "the checkpoint carries no tokenizer, and CLIP's vocabulary isn't at hand; point GENBENCH_HOME to the folder that holds Fixtures")
+      }
+      files = try CLIPTokenizer.Files(folder: folder)
+    }
+    let tokenizer = try CLIPTokenizer(files: files, paddingToken: encoder.tokenizer.padToken)
+    guard tokenizer.vocabularySize <= encoder.config.vocabSize else {
+      throw BackendError(
+        .invalidModel,
+        "tokenizer: \(tokenizer.vocabularySize) tokens, but the text encoder has embeddings for \(encoder.config.vocabSize); they don't belong together")
+    }
+    return tokenizer
+  }
+
+  private func modelInfo(_ checkpoint: DiffusionCheckpoint, id: ModelID, loadNs: UInt64) throws -> ModelInfo {
+    var capabilities: Set<Capability> = [
+      .textToImage, .imageToImage, .inpainting, .negativePrompt, .previews, .latentsInput, .trace, .batch, .reduceMemory,
+    ]
+    if checkpoint.safetyChecker != nil { capabilities.insert(.safetyChecker) }
+    var sources: [any WeightSource] = [checkpoint.unet, checkpoint.vae, checkpoint.textEncoder.weights]
+    if let second = checkpoint.textEncoder2 { sources.append(second.weights) }
+    if let safety = checkpoint.safetyChecker { sources.append(safety.weights) }
+    var parameters = 0
+    var bytes = 0
+    for source in sources {
+      for name in source.weightNames {
+        guard let view = source.weight(named: name) else { continue }
+        parameters += view.shape.elementCount
+        bytes += view.bytes.count
+      }
+    }
+    return ModelInfo(
+      id: id, variant: checkpoint.variant.rawValue, capabilities: capabilities,
+      nativeSizes: [ImageSize(width: checkpoint.nativeSize, height: checkpoint.nativeSize)],
+      sizeMultiple: checkpoint.vaeConfig.scaleFactor, predictionType: checkpoint.predictionType.rawValue,
+      defaultScheduler: try SchedulerName(checkpoint.scheduler.className).kind.rawValue, defaultSteps: 20,
+      defaultGuidanceScale: checkpoint.variant == .sdxl ? 5 : 7.5, parameterCount: parameters, weightBytes: bytes, loadNs: loadNs)
+  }
+}
