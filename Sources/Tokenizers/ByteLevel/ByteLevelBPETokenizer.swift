@@ -81,7 +81,7 @@ public struct ByteLevelBPETokenizer: Tokenizer {
   private let tokens: [String]
   private let bytesOfID: [[UInt8]]
   private let specialIDs: Set<Int>
-  private let idOfToken: [[UInt8]: Int32]
+  private let idOfToken: TokenIndex
   private let idOfByte: [Int32?]
   private let unknownID: Int32?
   private let splitter: AddedTokenSplitter
@@ -115,18 +115,9 @@ public struct ByteLevelBPETokenizer: Tokenizer {
     }
 
     // The first of equal tokens counts, as in llama.cpp's map; files of models have none.
-    var ids: [[UInt8]: Int32] = [:]
-    ids.reserveCapacity(tokens.count)
-    for (id, token) in tokens.enumerated() {
-      let key = Array(token.utf8)
-      if ids[key] == nil { ids[key] = Int32(id) }
-    }
-    let merges = try vocabulary.merges.enumerated().map { index, line in
-      guard let merge = BPEModel.merge(line.utf8) else {
-        throw invalid("merge \(index + 1): expected two symbols with one space between them, found '\(line)'")
-      }
-      return merge
-    }
+    var ids = TokenIndex(capacity: tokens.count)
+    for (id, token) in tokens.enumerated() where ids[token] == nil { ids[token] = Int32(id) }
+    let merges = try vocabulary.merges.enumerated().map { try BPEModel.merge($1[...], "merge \($0 + 1)", source: source) }
     encoder = try BytePairEncoder(merges: merges, vocabulary: ids, source: source)
 
     let rules = Set(vocabulary.addedTokens.map(\.id))
@@ -148,7 +139,7 @@ public struct ByteLevelBPETokenizer: Tokenizer {
     self.tokens = tokens
     self.bytesOfID = bytesOfID
     idOfToken = ids
-    idOfByte = (0...255).map { ids[ByteAlphabet.utf8(of: $0)] }
+    idOfByte = (0...255).map { ids[ByteAlphabet.token(of: $0)] }
     addedTokens = added
     specialIDs = Set(added.filter(\.isSpecial).map(\.id))
     preTokenizer = vocabulary.preTokenizer
@@ -189,11 +180,11 @@ public struct ByteLevelBPETokenizer: Tokenizer {
   /// Bytes that the vocabulary doesn't hold become the unknown token, or fall away where there is none.
   private func append(_ word: ArraySlice<UInt32>, to ids: inout [Int]) {
     var symbols: [Int32] = []
-    var name: [UInt8] = []
+    var name = ""
     symbols.reserveCapacity(word.count)
     for scalar in word {
       UTF8Bytes.forEach(of: scalar) { byte in
-        if ignoresMerges { name += ByteAlphabet.utf8(of: byte) }
+        if ignoresMerges { name += ByteAlphabet.token(of: byte) }
         if let id = idOfByte[Int(byte)] ?? unknownID { symbols.append(id) }
       }
     }
@@ -220,7 +211,7 @@ public struct ByteLevelBPETokenizer: Tokenizer {
   public func token(of id: Int) -> String? { tokens.indices.contains(id) ? tokens[id] : nil }
 
   /// The id of a vocabulary entry, by its text there.
-  public func id(of token: String) -> Int? { idOfToken[Array(token.utf8)].map(Int.init) }
+  public func id(of token: String) -> Int? { idOfToken[token].map(Int.init) }
 
   /// Whether an id is a special token: one that steers the model and is no text.
   public func isSpecial(_ id: Int) -> Bool { specialIDs.contains(id) }
