@@ -23,19 +23,34 @@ public struct WeightTable: WeightSource {
   /// - Parameter canonicalName: nil drops a weight.
   /// - Throws: ``CheckpointError`` `.invalid` when two weights get the same name.
   init(renaming source: any WeightSource, by canonicalName: (String) -> String?) throws(CheckpointError) {
-    var views: [String: WeightView] = [:]
+    var builder = Builder(location: source.location)
     for name in source.weightNames {
       guard let view = source.weight(named: name), let newName = canonicalName(name) else { continue }
-      guard views.updateValue(view.renamed(newName), forKey: newName) == nil else {
-        throw CheckpointError(
-          .invalid, file: source.location, "tensor '\(name)': '\(newName)' occurs twice under different spellings")
-      }
+      try builder.insert(view, as: newName)
     }
-    self.init(location: source.location, views: views)
+    self = builder.table
   }
 
   /// The table with some views changed, names kept.
   func mapping(_ change: (WeightView) -> WeightView) -> WeightTable {
     WeightTable(location: location, views: views.mapValues(change))
+  }
+
+  /// Collects views one by one; a name is given once.
+  struct Builder {
+    let location: String
+    private var views: [String: WeightView] = [:]
+
+    init(location: String) { self.location = location }
+
+    mutating func insert(_ view: WeightView, as name: String) throws(CheckpointError) {
+      guard views.updateValue(view.renamed(name), forKey: name) == nil else {
+        throw CheckpointError(
+          .invalid, file: location, "tensor '\(view.name)': '\(name)' occurs twice under different spellings; keep one of them")
+      }
+    }
+
+    var isEmpty: Bool { views.isEmpty }
+    var table: WeightTable { WeightTable(location: location, views: views) }
   }
 }

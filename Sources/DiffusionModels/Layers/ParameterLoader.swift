@@ -46,7 +46,8 @@ public final class FileParameters: ParameterSource {
     guard let first = extra.first else { return }
     throw CheckpointError(
       .invalid, file: source.location,
-      "\(extra.count) tensor(s) that the configuration has no place for, the first '\(first)'; the weights don't belong to this configuration")
+      "\(extra.count) tensor(s) that the configuration has no place for, the first '\(first)'; the weights don't belong to this configuration"
+    )
   }
 }
 

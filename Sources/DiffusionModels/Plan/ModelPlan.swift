@@ -104,7 +104,8 @@ public struct ModelPlan: Sendable {
           var added: UNet2DConditionModel.AddedConditions?
           if let second = architecture.textEncoder2 {
             added = UNet2DConditionModel.AddedConditions(
-              textEmbeds: Tensor(zeros: [batch, second.projectionDim]), timeIDs: Array(repeating: Array(repeating: 0, count: 6), count: batch))
+              textEmbeds: Tensor(zeros: [batch, second.projectionDim]),
+              timeIDs: Array(repeating: Array(repeating: 0, count: 6), count: batch))
           }
           let text = Tensor(zeros: [batch, textLength, architecture.unet.crossAttentionDim])
           _ = try unet(latents(batch), timestep: 1, encoderHiddenStates: text, added: added, context)

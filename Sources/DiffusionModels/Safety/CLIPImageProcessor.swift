@@ -17,7 +17,8 @@ public struct CLIPImageProcessor: Sendable {
   public func callAsFunction(_ image: Bitmap) -> Tensor {
     var image = image
     if config.doResize {
-      image = Resample.shortestEdge(image, to: config.shortestEdge, filter: config.resample == 2 ? .bilinear : config.resample == 1 ? .lanczos : .bicubic)
+      image = Resample.shortestEdge(
+        image, to: config.shortestEdge, filter: config.resample == 2 ? .bilinear : config.resample == 1 ? .lanczos : .bicubic)
     }
     let height = config.doCenterCrop ? config.cropHeight : image.height
     let width = config.doCenterCrop ? config.cropWidth : image.width

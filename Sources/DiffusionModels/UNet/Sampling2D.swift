@@ -52,7 +52,8 @@ extension Tensor {
           for row in 0..<height {
             for column in 0..<width {
               let pixel = (image * oldHeight + row * oldHeight / height) * oldWidth + column * oldWidth / width
-              (to + ((image * height + row) * width + column) * channels).initialize(from: from + pixel * channels, count: channels)
+              (to + ((image * height + row) * width + column) * channels).initialize(
+                from: from + pixel * channels, count: channels)
             }
           }
         }

@@ -60,7 +60,8 @@ public struct UNet2DConditionModel: Sendable {
       downBlocks.append(
         try DownBlock2D(
           loader["down_blocks.\(index)"],
-          level: level(index, hasAttention: config.downBlockTypes[index] == .crossAttnDownBlock2D, resnetCount: config.layersPerBlock[index]),
+          level: level(
+            index, hasAttention: config.downBlockTypes[index] == .crossAttnDownBlock2D, resnetCount: config.layersPerBlock[index]),
           inChannels: index == 0 ? channels[0] : channels[index - 1], outChannels: channels[index],
           downsamples: index < levelCount - 1))
     }
@@ -77,7 +78,8 @@ public struct UNet2DConditionModel: Sendable {
         try UpBlock2D(
           loader["up_blocks.\(index)"],
           level: level(
-            mirrored, hasAttention: config.upBlockTypes[index] == .crossAttnUpBlock2D, resnetCount: config.layersPerBlock[mirrored] + 1),
+            mirrored, hasAttention: config.upBlockTypes[index] == .crossAttnUpBlock2D,
+            resnetCount: config.layersPerBlock[mirrored] + 1),
           inChannels: channels[max(mirrored - 1, 0)], previousChannels: channels[min(mirrored + 1, levelCount - 1)],
           outChannels: channels[mirrored], upsamples: index < levelCount - 1))
     }

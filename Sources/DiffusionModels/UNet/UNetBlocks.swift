@@ -49,7 +49,9 @@ struct DownBlock2D: Sendable {
       resnets.append(
         try level.resnet(
           loader["resnets.\(index)"], inChannels: index == 0 ? inChannels : outChannels, outChannels: outChannels))
-      if let attention = try level.transformer(loader["attentions.\(index)"], channels: outChannels) { attentions.append(attention) }
+      if let attention = try level.transformer(loader["attentions.\(index)"], channels: outChannels) {
+        attentions.append(attention)
+      }
     }
     self.resnets = resnets
     self.attentions = attentions
@@ -121,7 +123,9 @@ struct UpBlock2D: Sendable {
       let hiddenChannels = index == 0 ? previousChannels : outChannels
       resnets.append(
         try level.resnet(loader["resnets.\(index)"], inChannels: hiddenChannels + skipChannels, outChannels: outChannels))
-      if let attention = try level.transformer(loader["attentions.\(index)"], channels: outChannels) { attentions.append(attention) }
+      if let attention = try level.transformer(loader["attentions.\(index)"], channels: outChannels) {
+        attentions.append(attention)
+      }
     }
     self.resnets = resnets
     self.attentions = attentions

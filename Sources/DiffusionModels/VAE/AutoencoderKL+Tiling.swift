@@ -35,7 +35,8 @@ extension AutoencoderKL {
     for (rowIndex, row) in Swift.stride(from: 0, to: height, by: stride).enumerated() {
       var tiles: [Tensor] = []
       for (columnIndex, column) in Swift.stride(from: 0, to: width, by: stride).enumerated() {
-        let crop = latents.cropped(rows: row..<min(row + tiling.latentSize, height), columns: column..<min(column + tiling.latentSize, width))
+        let crop = latents.cropped(
+          rows: row..<min(row + tiling.latentSize, height), columns: column..<min(column + tiling.latentSize, width))
         var tile = try decode(crop, context)
         if rowIndex > 0 { tile.blendTop(with: above[columnIndex], extent: blend) }
         if columnIndex > 0 { tile.blendLeft(with: tiles[columnIndex - 1], extent: blend) }

@@ -109,7 +109,7 @@ struct DenoisingRun {
       1, config.latentChannels, settings.size.height / config.scaleFactor, settings.size.width / config.scaleFactor,
     ]
     guard let image = request.image else {
-      return try clock.measure(.latents) {
+      return clock.measure(.latents) {
         let unit = request.latents ?? noise.normals(shape: shape)
         let sigma = scheduler.initNoiseSigma
         return unit.map { $0 * sigma }

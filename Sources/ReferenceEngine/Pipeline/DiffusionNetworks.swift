@@ -30,7 +30,7 @@ final class DiffusionNetworks: Sendable {
   }
 
   private func network<Network: Sendable>(
-    _ place: WritableKeyPath<Cache, Network?> & Sendable, build: () throws(CheckpointError) -> Network
+    _ place: any WritableKeyPath<Cache, Network?> & Sendable, build: () throws(CheckpointError) -> Network
   ) throws(CheckpointError) -> Network {
     if let kept = cache.withLock({ $0[keyPath: place] }) { return kept }
     let built = try build()

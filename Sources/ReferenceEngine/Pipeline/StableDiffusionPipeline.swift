@@ -40,9 +40,10 @@ struct StableDiffusionPipeline {
     let clock = StageClock(control: control)
     var trace: [String: Tensor] = [:]
     let blocks = BlockRecorder()
-    let context = ExecutionContext(
-      kernels: networks.kernels, cancellation: control.cancellation,
-      observeBlock: request.traceLevel == .block ? { blocks.record($0, $1()) } : nil)
+    var context = ExecutionContext(kernels: networks.kernels, cancellation: control.cancellation)
+    if request.traceLevel == .block {
+      context.observeBlock = { name, output in blocks.record(name, output()) }
+    }
 
     let conditioning = try encodePrompts(request, settings: settings, clock: clock, context)
     if request.traceLevel != .none {

@@ -14,7 +14,7 @@ enum BlockDequantization {
 
   // MARK: - Blocks of 32
 
-  /// Q4_0: scale, 16 bytes; low nibbles are elements 0-15, high nibbles 16-31. Q4_1 has a minimum after the scale.
+  /// Q4_0 is a scale and 16 bytes, low nibbles for elements 0-15, high ones for 16-31; Q4_1 has a minimum after the scale.
   static func q4(_ source: UnsafeRawPointer, _ blocks: Int, _ target: UnsafeMutablePointer<Float>, hasMinimum: Bool) {
     let header = hasMinimum ? 4 : 2
     for block in 0..<blocks {
@@ -38,7 +38,7 @@ enum BlockDequantization {
     }
   }
 
-  /// Q5_0: scale, 32 fifth bits, 16 bytes of nibbles as in Q4_0. Q5_1 has a minimum after the scale.
+  /// Q5_0 is a scale, 32 fifth bits and nibbles as in Q4_0; Q5_1 has a minimum after the scale.
   static func q5(_ source: UnsafeRawPointer, _ blocks: Int, _ target: UnsafeMutablePointer<Float>, hasMinimum: Bool) {
     let header = hasMinimum ? 4 : 2
     for block in 0..<blocks {
