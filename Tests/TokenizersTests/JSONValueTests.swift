@@ -68,6 +68,7 @@ struct JSONValueTests {
   }
 
   /// Damaged texts: an error or a value, never a trap; what Foundation takes as JSON is taken here, and the other way round.
+  /// But for the comma before a closing bracket, which Foundation lets pass and RFC 8259 doesn't.
   @Test func agreesWithFoundationOnDamagedTexts() {
     let original = Array(#"{"model": {"vocab": {"\u0120a": 1, "é": -2.5e3}, "merges": ["a b", ["c", "d"]], "t": [true, null]}}"#.utf8)
     var random = TestRandom(seed: 3)
@@ -81,9 +82,11 @@ struct JSONValueTests {
         default: bytes.insert(Array(#"{}[]",:\e0-"#.utf8).randomElement(using: &random) ?? 0x20, at: index)
         }
       }
+      let text = String(decoding: bytes, as: UTF8.self)
+      if text.contains(/,\s*[\]}]/) { continue }
       let ours = (try? parse(bytes)) != nil
       let foundation = (try? JSONSerialization.jsonObject(with: Data(bytes), options: .fragmentsAllowed)) != nil
-      #expect(ours == foundation, "\(String(decoding: bytes, as: UTF8.self))")
+      #expect(ours == foundation, "\(text)")
     }
   }
 }

@@ -59,6 +59,6 @@ extension ByteLevelBPETokenizer {
     }
     let found = zip(types, steps).map { $0 + ($1["pattern"]?["Regex"]?.string.map { " \($0)" } ?? "") }
     throw unsupported(
-      "pre_tokenizer: expected that of GPT-2 (ByteLevel), SmolLM (Digits, ByteLevel) or Qwen2 (Split, ByteLevel), found \(found)")
+      "pre_tokenizer: expected that of GPT-2 (ByteLevel), SmolLM (Digits, ByteLevel) or Qwen2 (Split, ByteLevel), found \(found.isEmpty ? "none" : found.joined(separator: ", "))")
   }
 }
