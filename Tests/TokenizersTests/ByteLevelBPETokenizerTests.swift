@@ -16,15 +16,13 @@ struct ByteLevelBPETokenizerTests {
 
   private func check(_ tokenizer: ByteLevelBPETokenizer, _ golden: GoldenCase) throws {
     for row in try rows(of: golden, as: TextRow.self) {
-      let note: Comment = "\(row.text) (\(codePoints(row.text)))"
-      #expect(tokenizer.encode(row.text) == row.idList, note)
-      #expect(codePoints(tokenizer.decode(row.idList)) == codePoints(row.decoded ?? row.text), note)
-      let skipping = codePoints(tokenizer.decode(row.idList, skipsSpecialTokens: true))
-      #expect(skipping == codePoints(row.decodedWithoutSpecial ?? row.text), note)
+      #expect(tokenizer.encode(row.text) == row.idList, "\(row.text) (\(codePoints(row.text)))")
       for skips in [false, true] {
+        let expected = (skips ? row.decodedWithoutSpecial : row.decoded) ?? row.text
+        #expect(same(tokenizer.decode(row.idList, skipsSpecialTokens: skips), expected), "\(codePoints(expected))")
         var decoder = StreamingDecoder(tokenizer, skipsSpecialTokens: skips)
         let pieces = row.idList.map { decoder.append($0) } + [decoder.finish()]
-        #expect(codePoints(pieces.joined()) == codePoints(tokenizer.decode(row.idList, skipsSpecialTokens: skips)), note)
+        #expect(same(pieces.joined(), expected), "\(codePoints(expected))")
       }
     }
   }
@@ -85,7 +83,7 @@ struct ByteLevelBPETokenizerTests {
   @Test(arguments: PreTokenizer.allCases) func wordsJoinToTheText(pre: PreTokenizer) {
     var random = TestRandom(seed: 11)
     let alphabet = "ab'sll  \t\n\r1٣½é日!<\u{301}\u{85}\u{3000}\u{200B}S".unicodeScalars.map(\.value)
-    for _ in 0..<3000 {
+    for _ in 0..<1000 {
       let text = (0..<Int.random(in: 0...20, using: &random)).map { _ in alphabet.randomElement(using: &random) ?? 0 }
       var joined: [UInt32] = []
       pre.forEachWord(in: text) { word in

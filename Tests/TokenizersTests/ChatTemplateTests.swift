@@ -51,7 +51,9 @@ struct ChatTemplateTests {
     #expect(ChatTemplate(jinja: try #require(templates["tokenizers/chat/smolvlm"])) == .smolVLM)
     #expect(ChatTemplate(jinja: try #require(templates["tokenizers/chat/qwen2vl"])) == .qwen2VL)
     #expect(ChatTemplate(jinja: try #require(templates["tokenizers/chat/smollm2"])) == .smolLM2)
-    #expect(ChatTemplate(jinja: "{% for m in messages %}<|im_start|>{{m.role}}<|im_end|>{% endfor %}") == .chatML(defaultSystemPrompt: nil))
+    #expect(
+      ChatTemplate(jinja: "{% for m in messages %}<|im_start|>{{m.role}}<|im_end|>{% endfor %}")
+        == .chatML(defaultSystemPrompt: nil))
     #expect(
       ChatTemplate(jinja: #"{{ '<|im_start|>system\nBe kind.<|im_end|>\n' }}"#) == .chatML(defaultSystemPrompt: "Be kind."))
     #expect(ChatTemplate(jinja: "[INST] {{ x }} [/INST]") == nil)

@@ -55,13 +55,15 @@ struct StreamingDecoderTests {
   @Test func piecesJoinToTheWhole() throws {
     var random = TestRandom(seed: 17)
     let tokenizer = try bytes()
-    let edges = [0x61, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xC2, 0xDF, 0xE0, 0xE1, 0xED, 0xEF, 0xF0, 0xF3, 0xF4, 0xF5, 0xFF, 256]
-    for _ in 0..<20_000 {
+    let edges = [
+      0x61, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xC2, 0xDF, 0xE0, 0xE1, 0xED, 0xEF, 0xF0, 0xF3, 0xF4, 0xF5, 0xFF, 256,
+    ]
+    for _ in 0..<5000 {
       let ids = (0..<Int.random(in: 1...10, using: &random)).map { _ in edges.randomElement(using: &random) ?? 0 }
       for skips in [false, true] {
         var decoder = StreamingDecoder(tokenizer, skipsSpecialTokens: skips)
         let joined = (ids.map { decoder.append($0) } + [decoder.finish()]).joined()
-        #expect(codePoints(joined) == codePoints(tokenizer.decode(ids, skipsSpecialTokens: skips)), "\(ids)")
+        #expect(same(joined, tokenizer.decode(ids, skipsSpecialTokens: skips)), "\(ids)")
       }
     }
   }

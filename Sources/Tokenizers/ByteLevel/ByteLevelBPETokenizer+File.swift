@@ -31,7 +31,8 @@ extension ByteLevelBPETokenizer {
     try self.init(
       Vocabulary(
         tokens: tokens, merges: model.merges.map { $0.left + " " + $0.right }, preTokenizer: preTokenizer,
-        beginningID: beginningID, endID: endID, ignoresMerges: file["model"]?["ignore_merges"]?.bool ?? false, addedTokens: model.addedTokens,
+        beginningID: beginningID, endID: endID, ignoresMerges: file["model"]?["ignore_merges"]?.bool ?? false,
+        addedTokens: model.addedTokens,
         source: url.path))
   }
 
@@ -59,6 +60,7 @@ extension ByteLevelBPETokenizer {
     }
     let found = zip(types, steps).map { $0 + ($1["pattern"]?["Regex"]?.string.map { " \($0)" } ?? "") }
     throw unsupported(
-      "pre_tokenizer: expected that of GPT-2 (ByteLevel), SmolLM (Digits, ByteLevel) or Qwen2 (Split, ByteLevel), found \(found.isEmpty ? "none" : found.joined(separator: ", "))")
+      "pre_tokenizer: expected that of GPT-2 (ByteLevel), SmolLM (Digits, ByteLevel) or Qwen2 (Split, ByteLevel), found \(found.isEmpty ? "none" : found.joined(separator: ", "))"
+    )
   }
 }

@@ -31,7 +31,8 @@ extension CLIPTokenizer {
       var isFolder = false
       isFolder = (try? folder.resourceValues(forKeys: [.isDirectoryKey]).isDirectory) ?? false
       guard isFolder || existing(".") != nil else {
-        throw TokenizerError(.missing, source: folder.path, "tokenizer folder: there is none; give the folder that holds tokenizer.json")
+        throw TokenizerError(
+          .missing, source: folder.path, "tokenizer folder: there is none; give the folder that holds tokenizer.json")
       }
       tokenizerFile = existing("tokenizer.json")
       vocabularyFile = existing("vocab.json")
@@ -54,12 +55,14 @@ extension CLIPTokenizer {
         guard suffix == CLIPTokenizer.endOfWord else {
           throw TokenizerError(
             .unsupported, source: tokenizerFile.path,
-            "end_of_word_suffix: expected '\(CLIPTokenizer.endOfWord)', found \(suffix.map { "'\($0)'" } ?? "none"); this isn't a CLIP tokenizer")
+            "end_of_word_suffix: expected '\(CLIPTokenizer.endOfWord)', found \(suffix.map { "'\($0)'" } ?? "none"); this isn't a CLIP tokenizer"
+          )
         }
         return try BPEModel(tokenizerFile: file, source: tokenizerFile.path)
       }
       guard let vocabularyFile, let mergesFile else {
-        throw TokenizerError(.missing, source: "CLIP tokenizer", "expected tokenizer.json, or vocab.json and merges.txt, found neither")
+        throw TokenizerError(
+          .missing, source: "CLIP tokenizer", "expected tokenizer.json, or vocab.json and merges.txt, found neither")
       }
       return try BPEModel(vocabularyFile: vocabularyFile, mergesFile: mergesFile)
     }
@@ -113,7 +116,8 @@ extension SpecialTokens {
     for (key, value) in decoder.object ?? [] {
       guard let id = Int(key), 0...BPEModel.largestID ~= id, var token = AddedToken(json: value, specialByDefault: false) else {
         throw TokenizerError(
-          .invalid, source: source, "added_tokens_decoder.\(key): expected an id and an object with 'content', found \(value.summary)")
+          .invalid, source: source,
+          "added_tokens_decoder.\(key): expected an id and an object with 'content', found \(value.summary)")
       }
       token.id = id
       declared.append(token)
