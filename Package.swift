@@ -18,10 +18,13 @@ let optimised: [SwiftSetting] = [.unsafeFlags(["-O"], .when(configuration: .debu
 #endif
 
 let fastTargets: [Target] = fastVariants.map { variant in
-  var settings: [SwiftSetting] = optimised + [.define(variant.define)]
+  // Whole-module, so that the vector helpers are inlined across files in debug builds too (the threads keep one object a file).
+  var settings: [SwiftSetting] = [
+    .unsafeFlags(["-O", "-wmo", "-num-threads", "2"], .when(configuration: .debug)), .define(variant.define),
+  ]
   if let march = variant.march { settings.append(.unsafeFlags(["-Xcc", "-march=\(march)"])) }
   return .target(
-    name: variant.name, dependencies: ["KernelContract", "Tensors"],
+    name: variant.name, dependencies: ["KernelContract", "Tensors", "CPUFeatures"],
     path: "Sources/Kernels/\(variant.folder)", swiftSettings: settings,
     linkerSettings: [.linkedLibrary("m", .when(platforms: [.linux]))])
 }
@@ -96,7 +99,7 @@ let package = Package(
     .testTarget(name: "SchedulersTests", dependencies: ["Schedulers", "Tensors", "TestSupport", "Goldens"]),
     .testTarget(
       name: "KernelsTests",
-      dependencies: ["Kernels", "KernelContract", "KernelsReference", "Tensors", "TestSupport", "Goldens"]
+      dependencies: ["Kernels", "KernelContract", "KernelsReference", "Tensors", "Checkpoints", "TestSupport", "Goldens"]
         + fastVariants.map { .init(stringLiteral: $0.name) }),
     .testTarget(
       name: "DiffusionModelsTests",
@@ -106,7 +109,7 @@ let package = Package(
     .testTarget(
       name: "ReferenceEngineTests",
       dependencies: [
-        "ReferenceEngine", "GenBackend", "Kernels", "KernelContract", "Checkpoints", "Tensors", "Imaging", "Schedulers",
+        "ReferenceEngine", "GenBackend", "DiffusionModels", "Kernels", "KernelContract", "Checkpoints", "Tensors", "Imaging", "Schedulers",
         "Tokenizers", "TestSupport", "Goldens",
       ]),
     .testTarget(name: "MeasurementTests", dependencies: ["Measurement", "GenBackend", "TestSupport"]),

@@ -12,8 +12,11 @@ public struct SchedulerName: Sendable, Equatable, CustomStringConvertible {
     case dpmppSDE = "dpmpp_sde"
     case unipc, deis, lcm, tcd
 
-    /// The class that the sampler is in diffusers.
-    public var type: any Scheduler.Type {
+    /// The class that the sampler is in diffusers: `EulerDiscreteScheduler`.
+    public var className: String { type.className }
+
+    /// That class.
+    var type: any Scheduler.Type {
       switch self {
       case .ddim: DDIMScheduler.self
       case .ddpm: DDPMScheduler.self

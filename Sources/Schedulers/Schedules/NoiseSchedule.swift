@@ -18,7 +18,9 @@ public enum BetaSchedule: String, Sendable, CaseIterable {
 
 /// The forward process: how much of the image is left, ᾱ, after each training step.
 public struct NoiseSchedule: Sendable, Equatable {
-  /// The product of 1 - β up to each training step, in (0, 1]; falls with the index. Entry `t` belongs to timestep t.
+  /// The product of 1 - β up to each training step, in (0, 1], falling with the index.
+  ///
+  /// Entry `t` belongs to timestep t.
   public let alphasCumprod: [Float]
   /// Whether β was rescaled so that the last step is pure noise.
   public let hasZeroTerminalSNR: Bool
@@ -110,7 +112,9 @@ public struct NoiseSchedule: Sendable, Equatable {
     }
   }
 
-  /// Shifts and scales √ᾱ so that it ends at 0 and keeps its first value (Lin et al. 2023, arXiv:2305.08891, algorithm 1).
+  /// Shifts and scales √ᾱ so that it ends at 0 and keeps its first value.
+  ///
+  /// Source: Lin et al. 2023, arXiv:2305.08891, algorithm 1.
   private static func rescaledToZeroTerminalSNR(_ betas: [Float]) -> [Float] {
     var product = 1.0
     let roots = betas.map { beta in

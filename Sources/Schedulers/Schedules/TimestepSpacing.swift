@@ -1,4 +1,6 @@
-/// Which training steps a run of N steps visits (Lin et al. 2023, arXiv:2305.08891, table 2).
+/// Which training steps a run of N steps visits.
+///
+/// Source: Lin et al. 2023, arXiv:2305.08891, table 2.
 public enum TimestepSpacing: String, Sendable, CaseIterable {
   /// Multiples of ⌊T/N⌋ plus an offset; never reaches the last training step.
   case leading

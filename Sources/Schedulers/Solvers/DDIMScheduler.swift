@@ -1,18 +1,18 @@
-public import Tensors
+import Tensors
 
 /// Denoising diffusion implicit models: first order, deterministic for η = 0.
 ///
 /// Source: Song et al. 2020, arXiv:2010.02502, eq. 12 and 16. As in diffusers, the step length in training steps is
 /// ⌊T/N⌋ whatever the spacing, so `linspace` and `trailing` don't land exactly on the next timestep.
-public struct DDIMScheduler: Scheduler {
-  public static let className = "DDIMScheduler"
-  public let noiseSchedule: NoiseSchedule
-  public let predictionType: PredictionType
-  public let order = 1
-  public private(set) var timesteps: [Double] = []
-  public let initNoiseSigma: Float = 1
+struct DDIMScheduler: Scheduler {
+  static let className = "DDIMScheduler"
+  let noiseSchedule: NoiseSchedule
+  let predictionType: PredictionType
+  let order = 1
+  private(set) var timesteps: [Double] = []
+  let initNoiseSigma: Float = 1
   /// The amount of fresh noise, 0 (none) to 1 (as DDPM); pipelines of diffusers pass 0 unless told otherwise.
-  public var eta: Double = 0
+  var eta: Double = 0
 
   private let spacing: TimestepSpacing
   private let stepsOffset: Int
@@ -20,7 +20,7 @@ public struct DDIMScheduler: Scheduler {
   private let finalAlphaCumprod: Float
   private var stepCount = 1
 
-  public init(config: SchedulerConfig) throws(SchedulerError) {
+  init(config: SchedulerConfig) throws(SchedulerError) {
     let reader = ConfigReader(className: Self.className, config: config)
     noiseSchedule = try NoiseSchedule(reader, rescaling: .exact)
     predictionType = try PredictionType(reader)
@@ -30,9 +30,9 @@ public struct DDIMScheduler: Scheduler {
     finalAlphaCumprod = try reader.bool("set_alpha_to_one", default: true) ? 1 : noiseSchedule.alphasCumprod[0]
   }
 
-  public var sigmas: [Float] { trainingSigmas(final: finalAlphaCumprod) }
+  var sigmas: [Float] { trainingSigmas(final: finalAlphaCumprod) }
 
-  public mutating func setTimesteps(numInferenceSteps: Int) throws(SchedulerError) {
+  mutating func setTimesteps(numInferenceSteps: Int) throws(SchedulerError) {
     try checkStepCount(numInferenceSteps)
     let planned = spacing.wholeTimesteps(numInferenceSteps, trainCount: noiseSchedule.count, offset: stepsOffset)
     try checkTrained(planned)
@@ -40,12 +40,12 @@ public struct DDIMScheduler: Scheduler {
     stepCount = numInferenceSteps
   }
 
-  public func scaleModelInput(_ sample: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
+  func scaleModelInput(_ sample: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
     try checkIndex(index)
     return sample
   }
 
-  public mutating func step(modelOutput: Tensor, at index: Int, sample: Tensor, noise: inout any NoiseSource)
+  mutating func step(modelOutput: Tensor, at index: Int, sample: Tensor, noise: inout any NoiseSource)
     throws(SchedulerError) -> SchedulerStep
   {
     try checkStep(index, after: nil, modelOutput: modelOutput, sample: sample)
@@ -69,7 +69,7 @@ public struct DDIMScheduler: Scheduler {
     return SchedulerStep(prevSample: previousSample, predOriginalSample: original)
   }
 
-  public func addNoise(_ original: Tensor, noise: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
+  func addNoise(_ original: Tensor, noise: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
     try addNoiseByAlpha(original, noise: noise, at: index)
   }
 }

@@ -1,17 +1,17 @@
 import Foundation
-public import Tensors
+import Tensors
 
 /// Denoising diffusion probabilistic models: ancestral sampling of the reverse Markov chain.
 ///
 /// Source: Ho et al. 2020, arXiv:2006.11239, eq. 6-7 (posterior mean and variance). Noise is drawn at every step but one
 /// at timestep 0. Networks that predict a variance aren't supported.
-public struct DDPMScheduler: Scheduler {
-  public static let className = "DDPMScheduler"
-  public let noiseSchedule: NoiseSchedule
-  public let predictionType: PredictionType
-  public let order = 1
-  public private(set) var timesteps: [Double] = []
-  public let initNoiseSigma: Float = 1
+struct DDPMScheduler: Scheduler {
+  static let className = "DDPMScheduler"
+  let noiseSchedule: NoiseSchedule
+  let predictionType: PredictionType
+  let order = 1
+  private(set) var timesteps: [Double] = []
+  let initNoiseSigma: Float = 1
 
   /// The deviation of the fresh noise.
   private enum Variance: String, CaseIterable {
@@ -28,7 +28,7 @@ public struct DDPMScheduler: Scheduler {
   private let clipping: SampleClipping
   private let variance: Variance
 
-  public init(config: SchedulerConfig) throws(SchedulerError) {
+  init(config: SchedulerConfig) throws(SchedulerError) {
     let reader = ConfigReader(className: Self.className, config: config)
     noiseSchedule = try NoiseSchedule(reader, extraSchedules: [.sigmoid, .laplace], rescaling: .exact)
     predictionType = try PredictionType(reader)
@@ -39,21 +39,21 @@ public struct DDPMScheduler: Scheduler {
     variance = try reader.choice("variance_type", default: .fixedSmall, allowed: Variance.allCases)
   }
 
-  public var sigmas: [Float] { trainingSigmas(final: 1) }
+  var sigmas: [Float] { trainingSigmas(final: 1) }
 
-  public mutating func setTimesteps(numInferenceSteps: Int) throws(SchedulerError) {
+  mutating func setTimesteps(numInferenceSteps: Int) throws(SchedulerError) {
     try checkStepCount(numInferenceSteps)
     let planned = spacing.wholeTimesteps(numInferenceSteps, trainCount: noiseSchedule.count, offset: stepsOffset)
     try checkTrained(planned)
     timesteps = planned
   }
 
-  public func scaleModelInput(_ sample: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
+  func scaleModelInput(_ sample: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
     try checkIndex(index)
     return sample
   }
 
-  public mutating func step(modelOutput: Tensor, at index: Int, sample: Tensor, noise: inout any NoiseSource)
+  mutating func step(modelOutput: Tensor, at index: Int, sample: Tensor, noise: inout any NoiseSource)
     throws(SchedulerError) -> SchedulerStep
   {
     try checkStep(index, after: nil, modelOutput: modelOutput, sample: sample)
@@ -81,7 +81,7 @@ public struct DDPMScheduler: Scheduler {
     return SchedulerStep(prevSample: previous, predOriginalSample: original)
   }
 
-  public func addNoise(_ original: Tensor, noise: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
+  func addNoise(_ original: Tensor, noise: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
     try addNoiseByAlpha(original, noise: noise, at: index)
   }
 }

@@ -1,18 +1,18 @@
 import Foundation
-public import Tensors
+import Tensors
 
 /// Diffusion exponential integrator sampler: Lagrange polynomials in log ρ, ρ = σ/α, through earlier noise estimates.
 ///
 /// Source: Zhang & Chen 2022, arXiv:2204.13902 (the log-ρ variant), orders 1 to 3. The run ends at the level of the first
 /// training step, not at 0, as in diffusers.
-public struct DEISMultistepScheduler: Scheduler {
-  public static let className = "DEISMultistepScheduler"
-  public let noiseSchedule: NoiseSchedule
-  public let predictionType: PredictionType
-  public let order = 1
-  public private(set) var timesteps: [Double] = []
-  public private(set) var sigmas: [Float] = []
-  public let initNoiseSigma: Float = 1
+struct DEISMultistepScheduler: Scheduler {
+  static let className = "DEISMultistepScheduler"
+  let noiseSchedule: NoiseSchedule
+  let predictionType: PredictionType
+  let order = 1
+  private(set) var timesteps: [Double] = []
+  private(set) var sigmas: [Float] = []
+  let initNoiseSigma: Float = 1
 
   private enum Algorithm: String {
     case deis
@@ -29,7 +29,7 @@ public struct DEISMultistepScheduler: Scheduler {
   private var outputs: [Tensor] = []
   private var lastIndex: Int?
 
-  public init(config: SchedulerConfig) throws(SchedulerError) {
+  init(config: SchedulerConfig) throws(SchedulerError) {
     let reader = ConfigReader(className: Self.className, config: config)
     noiseSchedule = try NoiseSchedule(reader)
     predictionType = try PredictionType(reader)
@@ -43,7 +43,7 @@ public struct DEISMultistepScheduler: Scheduler {
     lowerOrderFinal = try reader.bool("lower_order_final", default: true)
   }
 
-  public mutating func setTimesteps(numInferenceSteps: Int) throws(SchedulerError) {
+  mutating func setTimesteps(numInferenceSteps: Int) throws(SchedulerError) {
     try checkStepCount(numInferenceSteps)
     let (planned, levels) = try plan.make(numInferenceSteps, schedule: noiseSchedule, className: Self.className)
     timesteps = planned
@@ -53,12 +53,12 @@ public struct DEISMultistepScheduler: Scheduler {
     lastIndex = nil
   }
 
-  public func scaleModelInput(_ sample: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
+  func scaleModelInput(_ sample: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
     try checkIndex(index)
     return sample
   }
 
-  public mutating func step(modelOutput: Tensor, at index: Int, sample: Tensor, noise: inout any NoiseSource)
+  mutating func step(modelOutput: Tensor, at index: Int, sample: Tensor, noise: inout any NoiseSource)
     throws(SchedulerError) -> SchedulerStep
   {
     try checkStep(index, after: lastIndex, modelOutput: modelOutput, sample: sample)
@@ -88,7 +88,7 @@ public struct DEISMultistepScheduler: Scheduler {
     return SchedulerStep(prevSample: previous, predOriginalSample: original)
   }
 
-  public func addNoise(_ original: Tensor, noise: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
+  func addNoise(_ original: Tensor, noise: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
     try addNoiseByPoint(original, noise: noise, at: index)
   }
 

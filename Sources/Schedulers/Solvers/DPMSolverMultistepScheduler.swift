@@ -1,17 +1,17 @@
-public import Tensors
+import Tensors
 
 /// DPM-Solver, DPM-Solver++ and their SDE forms with earlier outputs as derivatives (orders 1 to 3).
 ///
 /// Source: Lu et al. 2022, arXiv:2206.00927 and arXiv:2211.01095, algorithm 2. "DPM++ 2M" is order 2 of `dpmsolver++`.
 /// The last step is of first order when it ends at σ = 0, and for runs of fewer than 15 steps.
-public struct DPMSolverMultistepScheduler: Scheduler {
-  public static let className = "DPMSolverMultistepScheduler"
-  public let noiseSchedule: NoiseSchedule
-  public let predictionType: PredictionType
-  public let order = 1
-  public private(set) var timesteps: [Double] = []
-  public private(set) var sigmas: [Float] = []
-  public let initNoiseSigma: Float = 1
+struct DPMSolverMultistepScheduler: Scheduler {
+  static let className = "DPMSolverMultistepScheduler"
+  let noiseSchedule: NoiseSchedule
+  let predictionType: PredictionType
+  let order = 1
+  private(set) var timesteps: [Double] = []
+  private(set) var sigmas: [Float] = []
+  let initNoiseSigma: Float = 1
 
   private let plan: SolverPlan
   private let solverOrder: Int
@@ -25,7 +25,7 @@ public struct DPMSolverMultistepScheduler: Scheduler {
   private var outputs: [Tensor] = []
   private var lastIndex: Int?
 
-  public init(config: SchedulerConfig) throws(SchedulerError) {
+  init(config: SchedulerConfig) throws(SchedulerError) {
     let reader = ConfigReader(className: Self.className, config: config)
     noiseSchedule = try NoiseSchedule(reader, rescaling: .finite)
     predictionType = try PredictionType(reader)
@@ -54,7 +54,7 @@ public struct DPMSolverMultistepScheduler: Scheduler {
     }
   }
 
-  public mutating func setTimesteps(numInferenceSteps: Int) throws(SchedulerError) {
+  mutating func setTimesteps(numInferenceSteps: Int) throws(SchedulerError) {
     try checkStepCount(numInferenceSteps)
     let (planned, levels) = try plan.make(numInferenceSteps, schedule: noiseSchedule, className: Self.className)
     timesteps = planned
@@ -63,12 +63,12 @@ public struct DPMSolverMultistepScheduler: Scheduler {
     lastIndex = nil
   }
 
-  public func scaleModelInput(_ sample: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
+  func scaleModelInput(_ sample: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
     try checkIndex(index)
     return sample
   }
 
-  public mutating func step(modelOutput: Tensor, at index: Int, sample: Tensor, noise: inout any NoiseSource)
+  mutating func step(modelOutput: Tensor, at index: Int, sample: Tensor, noise: inout any NoiseSource)
     throws(SchedulerError) -> SchedulerStep
   {
     try checkStep(index, after: lastIndex, modelOutput: modelOutput, sample: sample)
@@ -82,7 +82,7 @@ public struct DPMSolverMultistepScheduler: Scheduler {
     return SchedulerStep(prevSample: previous, predOriginalSample: original)
   }
 
-  public func addNoise(_ original: Tensor, noise: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
+  func addNoise(_ original: Tensor, noise: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
     try addNoiseByPoint(original, noise: noise, at: index)
   }
 

@@ -1,18 +1,18 @@
-public import Tensors
+import Tensors
 
 /// DPM-Solver++ in blocks: each block of 1, 2 or 3 calls starts from one sample ("DPM++ 2S", "DPM++ SDE").
 ///
 /// Source: Lu et al. 2022, arXiv:2206.00927, algorithms 1-2 and arXiv:2211.01095, algorithm 1. Every call of the network
 /// counts as one step, so "2S" of N steps costs N calls. Timesteps are always spaced evenly (no `timestep_spacing`).
 /// diffusers documents this class as its nearest to A1111's "DPM++ SDE"; here that name takes `sde-dpmsolver++`.
-public struct DPMSolverSinglestepScheduler: Scheduler {
-  public static let className = "DPMSolverSinglestepScheduler"
-  public let noiseSchedule: NoiseSchedule
-  public let predictionType: PredictionType
-  public let order = 1
-  public private(set) var timesteps: [Double] = []
-  public private(set) var sigmas: [Float] = []
-  public let initNoiseSigma: Float = 1
+struct DPMSolverSinglestepScheduler: Scheduler {
+  static let className = "DPMSolverSinglestepScheduler"
+  let noiseSchedule: NoiseSchedule
+  let predictionType: PredictionType
+  let order = 1
+  private(set) var timesteps: [Double] = []
+  private(set) var sigmas: [Float] = []
+  let initNoiseSigma: Float = 1
 
   private let plan: SolverPlan
   private let solverOrder: Int
@@ -28,7 +28,7 @@ public struct DPMSolverSinglestepScheduler: Scheduler {
   private var blockStart: Tensor?
   private var lastIndex: Int?
 
-  public init(config: SchedulerConfig) throws(SchedulerError) {
+  init(config: SchedulerConfig) throws(SchedulerError) {
     let reader = ConfigReader(className: Self.className, config: config)
     noiseSchedule = try NoiseSchedule(reader)
     predictionType = try PredictionType(reader)
@@ -55,7 +55,7 @@ public struct DPMSolverSinglestepScheduler: Scheduler {
     }
   }
 
-  public mutating func setTimesteps(numInferenceSteps: Int) throws(SchedulerError) {
+  mutating func setTimesteps(numInferenceSteps: Int) throws(SchedulerError) {
     try checkStepCount(numInferenceSteps)
     let (planned, levels) = try plan.make(numInferenceSteps, schedule: noiseSchedule, className: Self.className)
     timesteps = planned
@@ -68,12 +68,12 @@ public struct DPMSolverSinglestepScheduler: Scheduler {
     lastIndex = nil
   }
 
-  public func scaleModelInput(_ sample: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
+  func scaleModelInput(_ sample: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
     try checkIndex(index)
     return sample
   }
 
-  public mutating func step(modelOutput: Tensor, at index: Int, sample: Tensor, noise: inout any NoiseSource)
+  mutating func step(modelOutput: Tensor, at index: Int, sample: Tensor, noise: inout any NoiseSource)
     throws(SchedulerError) -> SchedulerStep
   {
     try checkStep(index, after: lastIndex, modelOutput: modelOutput, sample: sample)
@@ -88,7 +88,7 @@ public struct DPMSolverSinglestepScheduler: Scheduler {
     return SchedulerStep(prevSample: previous, predOriginalSample: original)
   }
 
-  public func addNoise(_ original: Tensor, noise: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
+  func addNoise(_ original: Tensor, noise: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
     try addNoiseByPoint(original, noise: noise, at: index)
   }
 

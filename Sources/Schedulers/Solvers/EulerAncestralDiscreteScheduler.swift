@@ -1,41 +1,41 @@
-public import Tensors
+import Tensors
 
 /// Euler's method to a lower noise level than the next, then fresh noise up to it ("Euler a").
 ///
 /// Source: Song et al. 2020, arXiv:2011.13456 (ancestral sampling), in the form of k-diffusion. Noise is drawn at every
 /// step, also at the last one where it's multiplied by 0, as in diffusers.
-public struct EulerAncestralDiscreteScheduler: Scheduler {
-  public static let className = "EulerAncestralDiscreteScheduler"
-  public let noiseSchedule: NoiseSchedule
-  public let predictionType: PredictionType
-  public let order = 1
-  public private(set) var timesteps: [Double] = []
-  public private(set) var sigmas: [Float] = []
+struct EulerAncestralDiscreteScheduler: Scheduler {
+  static let className = "EulerAncestralDiscreteScheduler"
+  let noiseSchedule: NoiseSchedule
+  let predictionType: PredictionType
+  let order = 1
+  private(set) var timesteps: [Double] = []
+  private(set) var sigmas: [Float] = []
 
   private let plan: SigmaPlan
 
-  public init(config: SchedulerConfig) throws(SchedulerError) {
+  init(config: SchedulerConfig) throws(SchedulerError) {
     let reader = ConfigReader(className: Self.className, config: config)
     noiseSchedule = try NoiseSchedule(reader, rescaling: .finite)
     predictionType = try PredictionType(reader, allowed: [.epsilon, .vPrediction])
     plan = try SigmaPlan(reader, trainCount: noiseSchedule.count, sigmaSpacing: .timesteps)
   }
 
-  public var initNoiseSigma: Float { plan.initNoiseSigma(sigmas.isEmpty ? noiseSchedule.sigmas : sigmas) }
+  var initNoiseSigma: Float { plan.initNoiseSigma(sigmas.isEmpty ? noiseSchedule.sigmas : sigmas) }
 
-  public mutating func setTimesteps(numInferenceSteps: Int) throws(SchedulerError) {
+  mutating func setTimesteps(numInferenceSteps: Int) throws(SchedulerError) {
     try checkStepCount(numInferenceSteps)
     let (planned, levels) = plan.make(numInferenceSteps, noiseSchedule: noiseSchedule)
     timesteps = planned
     sigmas = levels.map { Float($0) } + [0]
   }
 
-  public func scaleModelInput(_ sample: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
+  func scaleModelInput(_ sample: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
     try checkIndex(index)
     return scaledByVariance(sample, sigma: sigmas[index])
   }
 
-  public mutating func step(modelOutput: Tensor, at index: Int, sample: Tensor, noise: inout any NoiseSource)
+  mutating func step(modelOutput: Tensor, at index: Int, sample: Tensor, noise: inout any NoiseSource)
     throws(SchedulerError) -> SchedulerStep
   {
     try checkStep(index, after: nil, modelOutput: modelOutput, sample: sample)
@@ -48,7 +48,7 @@ public struct EulerAncestralDiscreteScheduler: Scheduler {
     return SchedulerStep(prevSample: previous, predOriginalSample: original)
   }
 
-  public func addNoise(_ original: Tensor, noise: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
+  func addNoise(_ original: Tensor, noise: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
     try addNoiseBySigma(original, noise: noise, at: index)
   }
 }

@@ -1,16 +1,16 @@
 import Foundation
-public import Tensors
+import Tensors
 
 /// Euler's method on the probability-flow ODE in σ (first order, deterministic).
 ///
 /// Source: Karras et al. 2022, arXiv:2206.00364, algorithm 2 without churn and without the second-order correction.
-public struct EulerDiscreteScheduler: Scheduler {
-  public static let className = "EulerDiscreteScheduler"
-  public let noiseSchedule: NoiseSchedule
-  public let predictionType: PredictionType
-  public let order = 1
-  public private(set) var timesteps: [Double] = []
-  public private(set) var sigmas: [Float] = []
+struct EulerDiscreteScheduler: Scheduler {
+  static let className = "EulerDiscreteScheduler"
+  let noiseSchedule: NoiseSchedule
+  let predictionType: PredictionType
+  let order = 1
+  private(set) var timesteps: [Double] = []
+  private(set) var sigmas: [Float] = []
 
   /// How σ is found between the training steps.
   private enum Interpolation: String, CaseIterable {
@@ -28,7 +28,7 @@ public struct EulerDiscreteScheduler: Scheduler {
   private let timestepType: TimestepType
   private let finalSigma: FinalSigma
 
-  public init(config: SchedulerConfig) throws(SchedulerError) {
+  init(config: SchedulerConfig) throws(SchedulerError) {
     let reader = ConfigReader(className: Self.className, config: config)
     noiseSchedule = try NoiseSchedule(reader, rescaling: .finite)
     predictionType = try PredictionType(reader)
@@ -38,9 +38,9 @@ public struct EulerDiscreteScheduler: Scheduler {
     finalSigma = try FinalSigma(reader)
   }
 
-  public var initNoiseSigma: Float { plan.initNoiseSigma(sigmas.isEmpty ? noiseSchedule.sigmas : sigmas) }
+  var initNoiseSigma: Float { plan.initNoiseSigma(sigmas.isEmpty ? noiseSchedule.sigmas : sigmas) }
 
-  public mutating func setTimesteps(numInferenceSteps: Int) throws(SchedulerError) {
+  mutating func setTimesteps(numInferenceSteps: Int) throws(SchedulerError) {
     try checkStepCount(numInferenceSteps)
     var (planned, levels) = plan.make(numInferenceSteps, noiseSchedule: noiseSchedule)
     if interpolation == .logLinear {
@@ -57,12 +57,12 @@ public struct EulerDiscreteScheduler: Scheduler {
       ? sigmas.dropLast().map { Double(0.25 * log($0)) } : planned.map { Double(Float($0)) }
   }
 
-  public func scaleModelInput(_ sample: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
+  func scaleModelInput(_ sample: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
     try checkIndex(index)
     return scaledByVariance(sample, sigma: sigmas[index])
   }
 
-  public mutating func step(modelOutput: Tensor, at index: Int, sample: Tensor, noise: inout any NoiseSource)
+  mutating func step(modelOutput: Tensor, at index: Int, sample: Tensor, noise: inout any NoiseSource)
     throws(SchedulerError) -> SchedulerStep
   {
     try checkStep(index, after: nil, modelOutput: modelOutput, sample: sample)
@@ -73,7 +73,7 @@ public struct EulerDiscreteScheduler: Scheduler {
     return SchedulerStep(prevSample: previous, predOriginalSample: original)
   }
 
-  public func addNoise(_ original: Tensor, noise: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
+  func addNoise(_ original: Tensor, noise: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
     try addNoiseBySigma(original, noise: noise, at: index)
   }
 }

@@ -1,16 +1,16 @@
-public import Tensors
+import Tensors
 
 /// Heun's second-order method on the probability-flow ODE in σ.
 ///
 /// Source: Karras et al. 2022, arXiv:2206.00364, algorithm 1. A run of N steps walks 2N-1 timesteps: an Euler step to the
 /// next level, then a second call there whose slope is averaged with the first; the last step is Euler's alone.
-public struct HeunDiscreteScheduler: Scheduler {
-  public static let className = "HeunDiscreteScheduler"
-  public let noiseSchedule: NoiseSchedule
-  public let predictionType: PredictionType
-  public let order = 2
-  public private(set) var timesteps: [Double] = []
-  public private(set) var sigmas: [Float] = []
+struct HeunDiscreteScheduler: Scheduler {
+  static let className = "HeunDiscreteScheduler"
+  let noiseSchedule: NoiseSchedule
+  let predictionType: PredictionType
+  let order = 2
+  private(set) var timesteps: [Double] = []
+  private(set) var sigmas: [Float] = []
 
   private let plan: SigmaPlan
   private let clipping: SampleClipping
@@ -18,7 +18,7 @@ public struct HeunDiscreteScheduler: Scheduler {
   private var pending: (sample: Tensor, slope: Tensor)?
   private var lastIndex: Int?
 
-  public init(config: SchedulerConfig) throws(SchedulerError) {
+  init(config: SchedulerConfig) throws(SchedulerError) {
     let reader = ConfigReader(className: Self.className, config: config)
     noiseSchedule = try NoiseSchedule(reader, betas: (0.00085, 0.012), extraSchedules: [.exp])
     predictionType = try PredictionType(reader)
@@ -26,9 +26,9 @@ public struct HeunDiscreteScheduler: Scheduler {
     clipping = try SampleClipping(reader, clipsByDefault: false, knowsThresholding: false)
   }
 
-  public var initNoiseSigma: Float { plan.initNoiseSigma(sigmas.isEmpty ? noiseSchedule.sigmas : sigmas) }
+  var initNoiseSigma: Float { plan.initNoiseSigma(sigmas.isEmpty ? noiseSchedule.sigmas : sigmas) }
 
-  public mutating func setTimesteps(numInferenceSteps: Int) throws(SchedulerError) {
+  mutating func setTimesteps(numInferenceSteps: Int) throws(SchedulerError) {
     try checkStepCount(numInferenceSteps)
     let (planned, levels) = plan.make(numInferenceSteps, noiseSchedule: noiseSchedule)
     timesteps = doubledAfterFirst(planned.map { Double(Float($0)) })
@@ -37,12 +37,12 @@ public struct HeunDiscreteScheduler: Scheduler {
     lastIndex = nil
   }
 
-  public func scaleModelInput(_ sample: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
+  func scaleModelInput(_ sample: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
     try checkIndex(index)
     return scaledByVariance(sample, sigma: sigmas[index])
   }
 
-  public mutating func step(modelOutput: Tensor, at index: Int, sample: Tensor, noise: inout any NoiseSource)
+  mutating func step(modelOutput: Tensor, at index: Int, sample: Tensor, noise: inout any NoiseSource)
     throws(SchedulerError) -> SchedulerStep
   {
     try checkStep(index, after: lastIndex, modelOutput: modelOutput, sample: sample)
@@ -63,7 +63,7 @@ public struct HeunDiscreteScheduler: Scheduler {
     return SchedulerStep(prevSample: linearCombination((1, started.sample), (stride, mean)), predOriginalSample: original)
   }
 
-  public func addNoise(_ original: Tensor, noise: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
+  func addNoise(_ original: Tensor, noise: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
     try addNoiseBySigma(original, noise: noise, at: index)
   }
 }

@@ -1,17 +1,17 @@
-public import Tensors
+import Tensors
 
 /// DPM-Solver-2 to a lower noise level than the next, then fresh noise up to it ("DPM2 a").
 ///
 /// Source: as ``KDPM2DiscreteScheduler``, with the ancestral split of ``EulerAncestralDiscreteScheduler``. A run of N
 /// steps walks 2N-1 timesteps; noise is drawn after second calls, so not in the last step.
-public struct KDPM2AncestralDiscreteScheduler: Scheduler {
-  public static let className = "KDPM2AncestralDiscreteScheduler"
-  public let noiseSchedule: NoiseSchedule
-  public let predictionType: PredictionType
-  public let order = 2
-  public private(set) var timesteps: [Double] = []
-  /// As diffusers lists them: the level of a second call is the one that its step ends at.
-  public private(set) var sigmas: [Float] = []
+struct KDPM2AncestralDiscreteScheduler: Scheduler {
+  static let className = "KDPM2AncestralDiscreteScheduler"
+  let noiseSchedule: NoiseSchedule
+  let predictionType: PredictionType
+  let order = 2
+  private(set) var timesteps: [Double] = []
+  /// As diffusers lists them: the level of a second call is the one that its step ends at, and the last 0 comes thrice.
+  private(set) var sigmas: [Float] = []
 
   private let plan: SigmaPlan
   /// The level at which the network is called, for each timestep.
@@ -20,16 +20,16 @@ public struct KDPM2AncestralDiscreteScheduler: Scheduler {
   private var pending: Tensor?
   private var lastIndex: Int?
 
-  public init(config: SchedulerConfig) throws(SchedulerError) {
+  init(config: SchedulerConfig) throws(SchedulerError) {
     let reader = ConfigReader(className: Self.className, config: config)
     noiseSchedule = try NoiseSchedule(reader, betas: (0.00085, 0.012))
     predictionType = try PredictionType(reader, allowed: [.epsilon, .vPrediction])
     plan = try SigmaPlan(reader, trainCount: noiseSchedule.count)
   }
 
-  public var initNoiseSigma: Float { plan.initNoiseSigma(sigmas.isEmpty ? noiseSchedule.sigmas : sigmas) }
+  var initNoiseSigma: Float { plan.initNoiseSigma(sigmas.isEmpty ? noiseSchedule.sigmas : sigmas) }
 
-  public mutating func setTimesteps(numInferenceSteps: Int) throws(SchedulerError) {
+  mutating func setTimesteps(numInferenceSteps: Int) throws(SchedulerError) {
     try checkStepCount(numInferenceSteps)
     let (planned, levels) = plan.make(numInferenceSteps, noiseSchedule: noiseSchedule, roundsKarras: true)
     let steps = levels.map { Float($0) }
@@ -42,17 +42,17 @@ public struct KDPM2AncestralDiscreteScheduler: Scheduler {
       timesteps += [inverse.timestep(of: Double(middle)), planned[index]]
       calledSigmas += [middle, steps[index]]
     }
-    sigmas = doubledAfterFirst(steps) + [0]
+    sigmas = doubledAfterFirst(steps) + [0, 0, 0]
     pending = nil
     lastIndex = nil
   }
 
-  public func scaleModelInput(_ sample: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
+  func scaleModelInput(_ sample: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
     try checkIndex(index)
     return scaledByVariance(sample, sigma: calledSigmas[index])
   }
 
-  public mutating func step(modelOutput: Tensor, at index: Int, sample: Tensor, noise: inout any NoiseSource)
+  mutating func step(modelOutput: Tensor, at index: Int, sample: Tensor, noise: inout any NoiseSource)
     throws(SchedulerError) -> SchedulerStep
   {
     try checkStep(index, after: lastIndex, modelOutput: modelOutput, sample: sample)
@@ -74,7 +74,7 @@ public struct KDPM2AncestralDiscreteScheduler: Scheduler {
     return SchedulerStep(prevSample: previous, predOriginalSample: original)
   }
 
-  public func addNoise(_ original: Tensor, noise: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
+  func addNoise(_ original: Tensor, noise: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
     try addNoiseBySigma(original, noise: noise, at: index)
   }
 }

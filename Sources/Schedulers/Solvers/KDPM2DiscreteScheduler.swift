@@ -1,18 +1,18 @@
 import Foundation
-public import Tensors
+import Tensors
 
 /// DPM-Solver-2 in σ: the slope at the geometric middle of a step carries the whole step ("DPM2").
 ///
 /// Source: Karras et al. 2022, arXiv:2206.00364, algorithm 2 with the midpoint rule, as in k-diffusion. A run of N steps
 /// walks 2N-1 timesteps; the last step is Euler's. No `sample` prediction, as in diffusers.
-public struct KDPM2DiscreteScheduler: Scheduler {
-  public static let className = "KDPM2DiscreteScheduler"
-  public let noiseSchedule: NoiseSchedule
-  public let predictionType: PredictionType
-  public let order = 2
-  public private(set) var timesteps: [Double] = []
-  /// As diffusers lists them: the level of a second call is the one that its step ends at.
-  public private(set) var sigmas: [Float] = []
+struct KDPM2DiscreteScheduler: Scheduler {
+  static let className = "KDPM2DiscreteScheduler"
+  let noiseSchedule: NoiseSchedule
+  let predictionType: PredictionType
+  let order = 2
+  private(set) var timesteps: [Double] = []
+  /// As diffusers lists them: the level of a second call is the one that its step ends at, and the last 0 comes thrice.
+  private(set) var sigmas: [Float] = []
 
   private let plan: SigmaPlan
   /// The level at which the network is called, for each timestep.
@@ -21,16 +21,16 @@ public struct KDPM2DiscreteScheduler: Scheduler {
   private var pending: Tensor?
   private var lastIndex: Int?
 
-  public init(config: SchedulerConfig) throws(SchedulerError) {
+  init(config: SchedulerConfig) throws(SchedulerError) {
     let reader = ConfigReader(className: Self.className, config: config)
     noiseSchedule = try NoiseSchedule(reader, betas: (0.00085, 0.012))
     predictionType = try PredictionType(reader, allowed: [.epsilon, .vPrediction])
     plan = try SigmaPlan(reader, trainCount: noiseSchedule.count)
   }
 
-  public var initNoiseSigma: Float { plan.initNoiseSigma(sigmas.isEmpty ? noiseSchedule.sigmas : sigmas) }
+  var initNoiseSigma: Float { plan.initNoiseSigma(sigmas.isEmpty ? noiseSchedule.sigmas : sigmas) }
 
-  public mutating func setTimesteps(numInferenceSteps: Int) throws(SchedulerError) {
+  mutating func setTimesteps(numInferenceSteps: Int) throws(SchedulerError) {
     try checkStepCount(numInferenceSteps)
     let (planned, levels) = plan.make(numInferenceSteps, noiseSchedule: noiseSchedule, roundsKarras: true)
     let steps = levels.map { Float($0) }
@@ -42,17 +42,17 @@ public struct KDPM2DiscreteScheduler: Scheduler {
       timesteps += [inverse.timestep(of: Double(middle)), planned[index]]
       calledSigmas += [middle, steps[index]]
     }
-    sigmas = doubledAfterFirst(steps) + [0]
+    sigmas = doubledAfterFirst(steps) + [0, 0, 0]
     pending = nil
     lastIndex = nil
   }
 
-  public func scaleModelInput(_ sample: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
+  func scaleModelInput(_ sample: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
     try checkIndex(index)
     return scaledByVariance(sample, sigma: calledSigmas[index])
   }
 
-  public mutating func step(modelOutput: Tensor, at index: Int, sample: Tensor, noise: inout any NoiseSource)
+  mutating func step(modelOutput: Tensor, at index: Int, sample: Tensor, noise: inout any NoiseSource)
     throws(SchedulerError) -> SchedulerStep
   {
     try checkStep(index, after: lastIndex, modelOutput: modelOutput, sample: sample)
@@ -74,10 +74,10 @@ public struct KDPM2DiscreteScheduler: Scheduler {
     return SchedulerStep(prevSample: linearCombination((1, start), (stride, slope)), predOriginalSample: original)
   }
 
-  public func addNoise(_ original: Tensor, noise: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
+  func addNoise(_ original: Tensor, noise: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
     try addNoiseBySigma(original, noise: noise, at: index)
   }
 }
 
 /// √(a b), by logarithms as the original does; 0 when one of them is.
-func geometricMiddle(_ left: Float, _ right: Float) -> Float { exp(log(left) + 0.5 * (log(right) - log(left))) }
+func geometricMiddle(_ left: Float, _ right: Float) -> Float { exp(log(right) - (log(right) - log(left)) * 0.5) }

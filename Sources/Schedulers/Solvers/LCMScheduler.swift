@@ -1,16 +1,16 @@
-public import Tensors
+import Tensors
 
 /// Multistep consistency sampling: jump to the noise-free estimate, then add fresh noise of the next level.
 ///
 /// Source: Luo et al. 2023, arXiv:2310.04378, algorithm 3. The network must be distilled for it. Noise is drawn at every
 /// step but the last.
-public struct LCMScheduler: Scheduler {
-  public static let className = "LCMScheduler"
-  public let noiseSchedule: NoiseSchedule
-  public let predictionType: PredictionType
-  public let order = 1
-  public private(set) var timesteps: [Double] = []
-  public let initNoiseSigma: Float = 1
+struct LCMScheduler: Scheduler {
+  static let className = "LCMScheduler"
+  let noiseSchedule: NoiseSchedule
+  let predictionType: PredictionType
+  let order = 1
+  private(set) var timesteps: [Double] = []
+  let initNoiseSigma: Float = 1
 
   /// The data's deviation in the boundary condition.
   private static let dataSigma: Float = 0.5
@@ -18,7 +18,7 @@ public struct LCMScheduler: Scheduler {
   private let clipping: SampleClipping
   private let timestepScaling: Float
 
-  public init(config: SchedulerConfig) throws(SchedulerError) {
+  init(config: SchedulerConfig) throws(SchedulerError) {
     let reader = ConfigReader(className: Self.className, config: config)
     noiseSchedule = try NoiseSchedule(reader, betas: (0.00085, 0.012), schedule: .scaledLinear, rescaling: .exact)
     predictionType = try PredictionType(reader)
@@ -27,19 +27,19 @@ public struct LCMScheduler: Scheduler {
     timestepScaling = Float(try reader.double("timestep_scaling", default: 10, in: 0...1e9))
   }
 
-  public var sigmas: [Float] { trainingSigmas(final: 1) }
+  var sigmas: [Float] { trainingSigmas(final: 1) }
 
-  public mutating func setTimesteps(numInferenceSteps: Int) throws(SchedulerError) {
+  mutating func setTimesteps(numInferenceSteps: Int) throws(SchedulerError) {
     try checkStepCount(numInferenceSteps)
     timesteps = try trained.make(numInferenceSteps, trainCount: noiseSchedule.count, className: Self.className)
   }
 
-  public func scaleModelInput(_ sample: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
+  func scaleModelInput(_ sample: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
     try checkIndex(index)
     return sample
   }
 
-  public mutating func step(modelOutput: Tensor, at index: Int, sample: Tensor, noise: inout any NoiseSource)
+  mutating func step(modelOutput: Tensor, at index: Int, sample: Tensor, noise: inout any NoiseSource)
     throws(SchedulerError) -> SchedulerStep
   {
     try checkStep(index, after: nil, modelOutput: modelOutput, sample: sample)
@@ -59,7 +59,7 @@ public struct LCMScheduler: Scheduler {
     return SchedulerStep(prevSample: previous, predOriginalSample: denoised)
   }
 
-  public func addNoise(_ original: Tensor, noise: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
+  func addNoise(_ original: Tensor, noise: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
     try addNoiseByAlpha(original, noise: noise, at: index)
   }
 }

@@ -1,16 +1,16 @@
-public import Tensors
+import Tensors
 
 /// Linear multistep (Adams-Bashforth) of order up to 4 on the probability-flow ODE in σ.
 ///
 /// Source: Adams-Bashforth over unevenly spaced nodes, as in k-diffusion. The coefficients are integrals of Lagrange
 /// polynomials, here exact; diffusers integrates the same polynomials numerically (relative 1e-4 asked for).
-public struct LMSDiscreteScheduler: Scheduler {
-  public static let className = "LMSDiscreteScheduler"
-  public let noiseSchedule: NoiseSchedule
-  public let predictionType: PredictionType
-  public let order = 1
-  public private(set) var timesteps: [Double] = []
-  public private(set) var sigmas: [Float] = []
+struct LMSDiscreteScheduler: Scheduler {
+  static let className = "LMSDiscreteScheduler"
+  let noiseSchedule: NoiseSchedule
+  let predictionType: PredictionType
+  let order = 1
+  private(set) var timesteps: [Double] = []
+  private(set) var sigmas: [Float] = []
 
   private static let longest = 4
   private let plan: SigmaPlan
@@ -18,16 +18,16 @@ public struct LMSDiscreteScheduler: Scheduler {
   private var slopes: [Tensor] = []
   private var lastIndex: Int?
 
-  public init(config: SchedulerConfig) throws(SchedulerError) {
+  init(config: SchedulerConfig) throws(SchedulerError) {
     let reader = ConfigReader(className: Self.className, config: config)
     noiseSchedule = try NoiseSchedule(reader)
     predictionType = try PredictionType(reader)
     plan = try SigmaPlan(reader, trainCount: noiseSchedule.count)
   }
 
-  public var initNoiseSigma: Float { plan.initNoiseSigma(sigmas.isEmpty ? noiseSchedule.sigmas : sigmas) }
+  var initNoiseSigma: Float { plan.initNoiseSigma(sigmas.isEmpty ? noiseSchedule.sigmas : sigmas) }
 
-  public mutating func setTimesteps(numInferenceSteps: Int) throws(SchedulerError) {
+  mutating func setTimesteps(numInferenceSteps: Int) throws(SchedulerError) {
     try checkStepCount(numInferenceSteps)
     let (planned, levels) = plan.make(numInferenceSteps, noiseSchedule: noiseSchedule)
     timesteps = planned.map { Double(Float($0)) }
@@ -36,12 +36,12 @@ public struct LMSDiscreteScheduler: Scheduler {
     lastIndex = nil
   }
 
-  public func scaleModelInput(_ sample: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
+  func scaleModelInput(_ sample: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
     try checkIndex(index)
     return scaledByVariance(sample, sigma: sigmas[index])
   }
 
-  public mutating func step(modelOutput: Tensor, at index: Int, sample: Tensor, noise: inout any NoiseSource)
+  mutating func step(modelOutput: Tensor, at index: Int, sample: Tensor, noise: inout any NoiseSource)
     throws(SchedulerError) -> SchedulerStep
   {
     try checkStep(index, after: lastIndex, modelOutput: modelOutput, sample: sample)
@@ -58,11 +58,11 @@ public struct LMSDiscreteScheduler: Scheduler {
       prevSample: linearCombination((1, sample), (1, linearCombination(terms))), predOriginalSample: original)
   }
 
-  public func addNoise(_ original: Tensor, noise: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
+  func addNoise(_ original: Tensor, noise: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
     try addNoiseBySigma(original, noise: noise, at: index)
   }
 
-  /// ∫ from σ[index] to σ[index+1] of each Lagrange basis polynomial over the nodes σ[index], σ[index-1], …
+  /// ∫ from σ[index] to σ[index+1] of each Lagrange basis polynomial over the nodes σ[index], σ[index-1] and so on.
   static func coefficients(_ sigmas: [Float], at index: Int, order: Int) -> [Double] {
     let origin = Double(sigmas[index])
     let width = Double(sigmas[index + 1]) - origin

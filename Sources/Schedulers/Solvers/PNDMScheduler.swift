@@ -1,17 +1,17 @@
-public import Tensors
+import Tensors
 
 /// Pseudo numerical methods for diffusion models: linear multistep (PLMS), optionally started by Runge-Kutta (PRK).
 ///
 /// Source: Liu et al. 2022, arXiv:2202.09778, eq. 9, 11-13. With `skip_prk_steps` (Stable Diffusion's default scheduler)
 /// the first step is made twice, so a run of N steps calls the network N+1 times; otherwise its first three steps take
 /// four calls each. No `sample` prediction and no clipping, as in diffusers.
-public struct PNDMScheduler: Scheduler {
-  public static let className = "PNDMScheduler"
-  public let noiseSchedule: NoiseSchedule
-  public let predictionType: PredictionType
-  public let order = 1
-  public private(set) var timesteps: [Double] = []
-  public let initNoiseSigma: Float = 1
+struct PNDMScheduler: Scheduler {
+  static let className = "PNDMScheduler"
+  let noiseSchedule: NoiseSchedule
+  let predictionType: PredictionType
+  let order = 1
+  private(set) var timesteps: [Double] = []
+  let initNoiseSigma: Float = 1
 
   private let spacing: TimestepSpacing
   private let stepsOffset: Int
@@ -27,7 +27,7 @@ public struct PNDMScheduler: Scheduler {
   private var weightedOutput: Tensor?
   private var startSample: Tensor?
 
-  public init(config: SchedulerConfig) throws(SchedulerError) {
+  init(config: SchedulerConfig) throws(SchedulerError) {
     let reader = ConfigReader(className: Self.className, config: config)
     noiseSchedule = try NoiseSchedule(reader)
     predictionType = try PredictionType(reader, allowed: [.epsilon, .vPrediction])
@@ -37,9 +37,9 @@ public struct PNDMScheduler: Scheduler {
     finalAlphaCumprod = try reader.bool("set_alpha_to_one", default: false) ? 1 : noiseSchedule.alphasCumprod[0]
   }
 
-  public var sigmas: [Float] { trainingSigmas(final: finalAlphaCumprod) }
+  var sigmas: [Float] { trainingSigmas(final: finalAlphaCumprod) }
 
-  public mutating func setTimesteps(numInferenceSteps: Int) throws(SchedulerError) {
+  mutating func setTimesteps(numInferenceSteps: Int) throws(SchedulerError) {
     try checkStepCount(numInferenceSteps)
     let spaced = spacing.wholeTimesteps(numInferenceSteps, trainCount: noiseSchedule.count, offset: stepsOffset)
     try checkTrained(spaced)
@@ -70,12 +70,12 @@ public struct PNDMScheduler: Scheduler {
     startSample = nil
   }
 
-  public func scaleModelInput(_ sample: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
+  func scaleModelInput(_ sample: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
     try checkIndex(index)
     return sample
   }
 
-  public mutating func step(modelOutput: Tensor, at index: Int, sample: Tensor, noise: inout any NoiseSource)
+  mutating func step(modelOutput: Tensor, at index: Int, sample: Tensor, noise: inout any NoiseSource)
     throws(SchedulerError) -> SchedulerStep
   {
     try checkStep(index, after: lastIndex, modelOutput: modelOutput, sample: sample)
@@ -89,7 +89,7 @@ public struct PNDMScheduler: Scheduler {
     return SchedulerStep(prevSample: previous)
   }
 
-  public func addNoise(_ original: Tensor, noise: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
+  func addNoise(_ original: Tensor, noise: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
     try addNoiseByAlpha(original, noise: noise, at: index)
   }
 
@@ -136,7 +136,9 @@ public struct PNDMScheduler: Scheduler {
     return try transfer(sample, from: timestep, to: timestep - stride, output: slope)
   }
 
-  /// Eq. 9 of the paper: the step along the ODE whose slope is given by `output`.
+  /// The step along the ODE whose slope is given by `output`.
+  ///
+  /// Source: equation 9 of the paper.
   private func transfer(_ sample: Tensor, from timestep: Int, to previous: Int, output: Tensor) throws(SchedulerError) -> Tensor {
     let alphaBar = try noiseSchedule.alphaCumprod(at: timestep)
     let alphaBarPrevious = try previous >= 0 ? noiseSchedule.alphaCumprod(at: previous) : finalAlphaCumprod

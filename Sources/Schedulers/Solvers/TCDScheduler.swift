@@ -1,43 +1,43 @@
-public import Tensors
+import Tensors
 
 /// Trajectory consistency sampling: jump below the next timestep, then add noise up to it.
 ///
 /// Source: Zheng et al. 2024, arXiv:2402.19159, algorithm 4; η is the paper's γ. Nothing is clipped, as in diffusers.
 /// Noise is drawn at every step but the last, and none for η = 0.
-public struct TCDScheduler: Scheduler {
-  public static let className = "TCDScheduler"
-  public let noiseSchedule: NoiseSchedule
-  public let predictionType: PredictionType
-  public let order = 1
-  public private(set) var timesteps: [Double] = []
-  public let initNoiseSigma: Float = 1
+struct TCDScheduler: Scheduler {
+  static let className = "TCDScheduler"
+  let noiseSchedule: NoiseSchedule
+  let predictionType: PredictionType
+  let order = 1
+  private(set) var timesteps: [Double] = []
+  let initNoiseSigma: Float = 1
   /// How far below the next timestep to jump, 0 (not at all) to 1 (to the noise-free estimate).
   ///
   /// The authors advise 0.3; pipelines of diffusers pass 0 unless told otherwise.
-  public var eta: Double = 0
+  var eta: Double = 0
 
   private let trained: ConsistencyTimesteps
 
-  public init(config: SchedulerConfig) throws(SchedulerError) {
+  init(config: SchedulerConfig) throws(SchedulerError) {
     let reader = ConfigReader(className: Self.className, config: config)
     noiseSchedule = try NoiseSchedule(reader, betas: (0.00085, 0.012), schedule: .scaledLinear, rescaling: .exact)
     predictionType = try PredictionType(reader)
     trained = try ConsistencyTimesteps(reader, trainCount: noiseSchedule.count)
   }
 
-  public var sigmas: [Float] { trainingSigmas(final: noiseSchedule.alphasCumprod[0]) }
+  var sigmas: [Float] { trainingSigmas(final: noiseSchedule.alphasCumprod[0]) }
 
-  public mutating func setTimesteps(numInferenceSteps: Int) throws(SchedulerError) {
+  mutating func setTimesteps(numInferenceSteps: Int) throws(SchedulerError) {
     try checkStepCount(numInferenceSteps)
     timesteps = try trained.make(numInferenceSteps, trainCount: noiseSchedule.count, className: Self.className)
   }
 
-  public func scaleModelInput(_ sample: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
+  func scaleModelInput(_ sample: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
     try checkIndex(index)
     return sample
   }
 
-  public mutating func step(modelOutput: Tensor, at index: Int, sample: Tensor, noise: inout any NoiseSource)
+  mutating func step(modelOutput: Tensor, at index: Int, sample: Tensor, noise: inout any NoiseSource)
     throws(SchedulerError) -> SchedulerStep
   {
     try checkStep(index, after: nil, modelOutput: modelOutput, sample: sample)
@@ -60,7 +60,7 @@ public struct TCDScheduler: Scheduler {
     return SchedulerStep(prevSample: previous, predOriginalSample: original)
   }
 
-  public func addNoise(_ original: Tensor, noise: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
+  func addNoise(_ original: Tensor, noise: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
     try addNoiseByAlpha(original, noise: noise, at: index)
   }
 }

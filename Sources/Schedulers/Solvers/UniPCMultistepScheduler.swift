@@ -1,18 +1,18 @@
 import Foundation
-public import Tensors
+import Tensors
 
 /// The unified predictor-corrector: each step is predicted from earlier outputs, then corrected by the next output.
 ///
 /// Source: Zhao et al. 2023, arXiv:2302.04867, algorithms 1-2, with B₁(h) = h (`bh1`) and B₂(h) = e^h - 1 (`bh2`),
 /// orders 1 to 3. Where a step ends at σ = 0, diffusers' `bh1` yields NaN (0 · ∞); here that term is left out.
-public struct UniPCMultistepScheduler: Scheduler {
-  public static let className = "UniPCMultistepScheduler"
-  public let noiseSchedule: NoiseSchedule
-  public let predictionType: PredictionType
-  public let order = 1
-  public private(set) var timesteps: [Double] = []
-  public private(set) var sigmas: [Float] = []
-  public let initNoiseSigma: Float = 1
+struct UniPCMultistepScheduler: Scheduler {
+  static let className = "UniPCMultistepScheduler"
+  let noiseSchedule: NoiseSchedule
+  let predictionType: PredictionType
+  let order = 1
+  private(set) var timesteps: [Double] = []
+  private(set) var sigmas: [Float] = []
+  let initNoiseSigma: Float = 1
 
   /// The paper's B(h).
   enum Basis: String, CaseIterable {
@@ -33,7 +33,7 @@ public struct UniPCMultistepScheduler: Scheduler {
   private var last: (sample: Tensor, order: Int)?
   private var lastIndex: Int?
 
-  public init(config: SchedulerConfig) throws(SchedulerError) {
+  init(config: SchedulerConfig) throws(SchedulerError) {
     let reader = ConfigReader(className: Self.className, config: config)
     noiseSchedule = try NoiseSchedule(reader, rescaling: .finite)
     predictionType = try PredictionType(reader)
@@ -56,7 +56,7 @@ public struct UniPCMultistepScheduler: Scheduler {
     }
   }
 
-  public mutating func setTimesteps(numInferenceSteps: Int) throws(SchedulerError) {
+  mutating func setTimesteps(numInferenceSteps: Int) throws(SchedulerError) {
     try checkStepCount(numInferenceSteps)
     let (planned, levels) = try plan.make(numInferenceSteps, schedule: noiseSchedule, className: Self.className)
     timesteps = planned
@@ -68,12 +68,12 @@ public struct UniPCMultistepScheduler: Scheduler {
     lastIndex = nil
   }
 
-  public func scaleModelInput(_ sample: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
+  func scaleModelInput(_ sample: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
     try checkIndex(index)
     return sample
   }
 
-  public mutating func step(modelOutput: Tensor, at index: Int, sample: Tensor, noise: inout any NoiseSource)
+  mutating func step(modelOutput: Tensor, at index: Int, sample: Tensor, noise: inout any NoiseSource)
     throws(SchedulerError) -> SchedulerStep
   {
     try checkStep(index, after: lastIndex, modelOutput: modelOutput, sample: sample)
@@ -96,7 +96,7 @@ public struct UniPCMultistepScheduler: Scheduler {
     return SchedulerStep(prevSample: previous, predOriginalSample: original)
   }
 
-  public func addNoise(_ original: Tensor, noise: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
+  func addNoise(_ original: Tensor, noise: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
     try addNoiseByPoint(original, noise: noise, at: index)
   }
 
@@ -129,7 +129,9 @@ public struct UniPCMultistepScheduler: Scheduler {
     return result
   }
 
-  /// The weights ρ of the first `count` differences: the solution of R ρ = b (eq. 10 and 11 of the paper).
+  /// The weights ρ of the first `count` differences: the solution of R ρ = b.
+  ///
+  /// Source: eq. 10 and 11 of the paper.
   static func coefficients(_ ratios: [Float], exponent: Float, weight: Float, count: Int) -> [Float] {
     // A single unknown has a closed form that the authors round to one half.
     if count == 1 { return [0.5] }
