@@ -4,7 +4,7 @@ import Imaging
 import Schedulers
 import Tokenizers
 
-/// How the program ends. All exit codes are here and nowhere else.
+/// How the program ends: all exit codes are here and nowhere else.
 public struct ProgramExit: Sendable, Hashable {
   /// The number that the shell sees.
   public let code: Int32

@@ -9,19 +9,21 @@ import Testing
 @testable import GenbenchCLI
 
 @Suite struct ExitStatusTests {
-  @Test(arguments: [
-    (CheckpointError(.missing, file: "f", "m"), 66), (CheckpointError(.invalid, file: "f", "m"), 65),
-    (CheckpointError(.unsupported, file: "f", "m"), 65), (CheckpointError(.unwritable, file: "f", "m"), 73),
-  ] as [(CheckpointError, Int32)])
+  @Test(
+    arguments: [
+      (CheckpointError(.missing, file: "f", "m"), 66), (CheckpointError(.invalid, file: "f", "m"), 65),
+      (CheckpointError(.unsupported, file: "f", "m"), 65), (CheckpointError(.unwritable, file: "f", "m"), 73),
+    ] as [(CheckpointError, Int32)])
   func checkpointErrors(error: CheckpointError, code: Int32) {
     #expect(ProgramExit(error).code == code)
     #expect(ProgramExit(error).reason == "f: m")
   }
 
-  @Test(arguments: [
-    (.modelNotFound, 66), (.invalidModel, 65), (.invalidInput, 64), (.notSupported, 64), (.cancelled, 130),
-    (.outOfMemory, 3), (.processingFailed, 3), (.busy, 3), (.unavailable, 69), (.notLoaded, 70),
-  ] as [(BackendError.Code, Int32)])
+  @Test(
+    arguments: [
+      (.modelNotFound, 66), (.invalidModel, 65), (.invalidInput, 64), (.notSupported, 64), (.cancelled, 130),
+      (.outOfMemory, 3), (.processingFailed, 3), (.busy, 3), (.unavailable, 69), (.notLoaded, 70),
+    ] as [(BackendError.Code, Int32)])
   func backendErrors(code: BackendError.Code, exit: Int32) { #expect(ProgramExit(BackendError(code, "m")).code == exit) }
 
   @Test func aTerminatedRunSaysSo() { #expect(ProgramExit(BackendError(.cancelled, "m"), signal: 15).code == 143) }
@@ -156,15 +158,16 @@ import Testing
     #expect(try folder.contents() == ["a-step-2.png", "a-step-4.png", "a.png"])
   }
 
-  @Test(arguments: [
-    (["--guidance-scale", "nan"], 64, "guidance-scale"), (["--steps", "0"], 64, "steps"), (["--width", "8"], 64, "height"),
-    (["--mask", "m.png"], 64, "--image"), (["--strength", "0.5"], 64, "--image"), (["--trace-level", "block"], 64, "--trace"),
-    (["--strength", "1.5", "--image", "i.png"], 64, "strength"), (["--image", "/nowhere/i.png"], 66, "/nowhere/i.png"),
-    (["--latents", "/nowhere/l.npy"], 66, "/nowhere/l.npy"), (["--model", "/nowhere/model"], 66, "/nowhere/model"),
-    (["--output", "/nowhere/a.png"], 73, "/nowhere"), (["--trace", "/nowhere/t.safetensors"], 73, "/nowhere"),
-    (["--output", "/"], 73, "folder"), (["--rng", "mt"], 64, "torch, numpy, philox"), (["--backend", "cloud"], 64, "ref"),
-    (["--backend", "ref:threads=0"], 64, "threads"), (["--fixtures", "/nowhere"], 66, "/nowhere"),
-  ] as [([String], Int32, String)])
+  @Test(
+    arguments: [
+      (["--guidance-scale", "nan"], 64, "guidance-scale"), (["--steps", "0"], 64, "steps"), (["--width", "8"], 64, "height"),
+      (["--mask", "m.png"], 64, "--image"), (["--strength", "0.5"], 64, "--image"), (["--trace-level", "block"], 64, "--trace"),
+      (["--strength", "1.5", "--image", "i.png"], 64, "strength"), (["--image", "/nowhere/i.png"], 66, "/nowhere/i.png"),
+      (["--latents", "/nowhere/l.npy"], 66, "/nowhere/l.npy"), (["--model", "/nowhere/model"], 66, "/nowhere/model"),
+      (["--output", "/nowhere/a.png"], 73, "/nowhere"), (["--trace", "/nowhere/t.safetensors"], 73, "/nowhere"),
+      (["--output", "/"], 73, "folder"), (["--rng", "mt"], 64, "torch, numpy, philox"), (["--backend", "cloud"], 64, "ref"),
+      (["--backend", "ref:threads=0"], 64, "threads"), (["--fixtures", "/nowhere"], 66, "/nowhere"),
+    ] as [([String], Int32, String)])
   func mistakesEndBeforeAnyWork(words: [String], code: Int32, word: String) async throws {
     let backend = ScriptedBackend()
     let result = await genbench(

@@ -146,13 +146,14 @@ import Testing
     #expect(run.cases[0].artifacts == ["images/sd15/00-a-dog.png", "images/sd15/01-prompt.png"])
   }
 
-  @Test(arguments: [
-    (["--prompts", "0"], Int32(64)), (["--prompts", "49"], 64), (["--prompts", "/nowhere"], 66), (["--variant", "sd99"], 64),
-    (["--model", "/nowhere"], 66), (["--steps", "4,x"], 64), (["--size", "8y8"], 64), (["--repetitions", "0"], 64),
-    (["--label", "x"], 64), (["--out", "/proc/nowhere/x"], 73), (["extra"], 64),
-    (["--variant", "sd15,sd20", "--model", "m"], 64),
-    (["--fixtures", "/nowhere"], 66),
-  ] as [([String], Int32)])
+  @Test(
+    arguments: [
+      (["--prompts", "0"], Int32(64)), (["--prompts", "49"], 64), (["--prompts", "/nowhere"], 66), (["--variant", "sd99"], 64),
+      (["--model", "/nowhere"], 66), (["--steps", "4,x"], 64), (["--size", "8y8"], 64), (["--repetitions", "0"], 64),
+      (["--label", "x"], 64), (["--out", "/proc/nowhere/x"], 73), (["extra"], 64),
+      (["--variant", "sd15,sd20", "--model", "m"], 64),
+      (["--fixtures", "/nowhere"], 66),
+    ] as [([String], Int32)])
   func mistakesEndBeforeAnyWork(words: [String], code: Int32) async {
     let backend = ScriptedBackend()
     let result = await genbench(["run", "--out", folder.path("out")] + words, backend: backend)
