@@ -114,7 +114,11 @@ let package = Package(
       ]),
     .testTarget(name: "MeasurementTests", dependencies: ["Measurement", "GenBackend", "TestSupport"]),
     .testTarget(name: "ReportingTests", dependencies: ["Reporting", "Measurement", "TestSupport"]),
-    .testTarget(name: "GenbenchCLITests", dependencies: ["GenbenchCLI", "TestSupport", "Goldens", "Checkpoints", "Tensors"]),
+    .testTarget(
+      name: "GenbenchCLITests",
+      dependencies: [
+        "GenbenchCLI", "GenBackend", "Imaging", "Measurement", "Reporting", "TestSupport", "Goldens", "Checkpoints", "Tensors",
+      ]),
   ] + fastTargets
 )
 
