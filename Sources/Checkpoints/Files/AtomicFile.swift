@@ -1,4 +1,5 @@
 public import Foundation
+public import Tensors
 
 /// Writes whole files: to a temporary name beside the target, then renamed, so that nobody sees half a file.
 public enum AtomicFile {
@@ -6,21 +7,9 @@ public enum AtomicFile {
   ///
   /// - Throws: ``CheckpointError`` `.unwritable`; nothing is left behind then.
   public static func write(_ data: Data, to path: String) throws(CheckpointError) {
-    let target = URL(fileURLWithPath: path)
-    let temporary = target.deletingLastPathComponent()
-      .appendingPathComponent(
-        ".\(target.lastPathComponent).\(ProcessInfo.processInfo.processIdentifier).\(UInt32.random(in: 0 ... .max)).tmp")
-    do {
-      try data.write(to: temporary)
-    } catch {
-      try? FileManager.default.removeItem(at: temporary)
-      throw CheckpointError(.unwritable, file: path, "can't be written: \(error.localizedDescription)")
-    }
-    guard rename(temporary.path, target.path) == 0 else {
-      let reason = String(cString: strerror(errno))
-      try? FileManager.default.removeItem(at: temporary)
-      throw CheckpointError(.unwritable, file: path, "can't be written: \(reason)")
-    }
+    var stream = try AtomicFileStream(path: path)
+    try stream.write(data)
+    try stream.commit()
   }
 
   /// Writes text as UTF-8.
@@ -28,5 +17,92 @@ public enum AtomicFile {
   /// - Throws: ``CheckpointError`` `.unwritable`.
   public static func write(_ text: String, to path: String) throws(CheckpointError) {
     try write(Data(text.utf8), to: path)
+  }
+}
+
+/// A file that grows under a temporary name and appears under its own when it's complete.
+///
+/// Dropped without ``commit()``, it leaves nothing behind.
+public struct AtomicFileStream: ~Copyable {
+  private let path: String
+  private let temporary: String
+  private var descriptor: Int32
+
+  /// Starts a file.
+  ///
+  /// - Throws: ``CheckpointError`` `.unwritable`.
+  public init(path: String) throws(CheckpointError) {
+    let target = URL(fileURLWithPath: path)
+    let name = ".\(target.lastPathComponent).\(ProcessInfo.processInfo.processIdentifier).\(UInt32.random(in: 0 ... .max)).tmp"
+    self.path = target.path
+    temporary = target.deletingLastPathComponent().appendingPathComponent(name).path
+    descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
+    guard descriptor >= 0 else {
+      throw CheckpointError(.unwritable, file: path, "can't be written: \(String(cString: strerror(errno)))")
+    }
+  }
+
+  deinit {
+    if descriptor >= 0 {
+      close(descriptor)
+      unlink(temporary)
+    }
+  }
+
+  private func failure(_ code: Int32) -> CheckpointError {
+    CheckpointError(.unwritable, file: path, "can't be written: \(String(cString: strerror(code)))")
+  }
+
+  /// Writes all bytes; 0, or the error's number.
+  private func put(_ bytes: UnsafeRawBufferPointer) -> Int32 {
+    var rest = bytes
+    while !rest.isEmpty {
+      #if canImport(Darwin)
+        let written = Darwin.write(descriptor, rest.baseAddress, min(rest.count, 1 << 30))
+      #else
+        let written = Glibc.write(descriptor, rest.baseAddress, min(rest.count, 1 << 30))
+      #endif
+      if written < 0, errno == EINTR { continue }
+      guard written > 0 else { return errno }
+      rest = UnsafeRawBufferPointer(rebasing: rest[written...])
+    }
+    return 0
+  }
+
+  private func check(_ code: Int32) throws(CheckpointError) {
+    guard code == 0 else { throw failure(code) }
+  }
+
+  /// Adds bytes at the end.
+  ///
+  /// - Throws: ``CheckpointError`` `.unwritable`, when the disk is full for one.
+  public mutating func write(_ bytes: UnsafeRawBufferPointer) throws(CheckpointError) { try check(put(bytes)) }
+
+  /// Adds data at the end.
+  ///
+  /// - Throws: ``CheckpointError`` `.unwritable`.
+  public mutating func write(_ data: Data) throws(CheckpointError) { try check(data.withUnsafeBytes { put($0) }) }
+
+  /// Adds the memory of an array at the end.
+  ///
+  /// - Throws: ``CheckpointError`` `.unwritable`.
+  public mutating func write<Element: BitwiseCopyable>(_ elements: [Element]) throws(CheckpointError) {
+    try check(elements.withUnsafeBytes { put($0) })
+  }
+
+  /// Adds the elements of a tensor at the end, as they lie in memory.
+  ///
+  /// - Throws: ``CheckpointError`` `.unwritable`.
+  public mutating func write(_ tensor: Tensor) throws(CheckpointError) {
+    try check(tensor.withUnsafeBuffer { put(UnsafeRawBufferPointer($0)) })
+  }
+
+  /// Gives the file its name, replacing what was there.
+  ///
+  /// - Throws: ``CheckpointError`` `.unwritable`; nothing is left behind then.
+  public consuming func commit() throws(CheckpointError) {
+    guard rename(temporary, path) == 0 else { throw failure(errno) }
+    close(descriptor)
+    descriptor = -1
   }
 }

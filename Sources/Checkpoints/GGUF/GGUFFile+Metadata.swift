@@ -1,5 +1,7 @@
 extension GGUFFile {
-  private func require<Value>(_ key: String, _ expected: String, _ value: (GGUFValue) -> Value?) throws(CheckpointError) -> Value {
+  private func require<Value>(_ key: String, _ expected: String, _ value: (GGUFValue) -> Value?) throws(CheckpointError)
+    -> Value
+  {
     guard let stored = metadata[key] else {
       throw CheckpointError(.invalid, file: location, "key '\(key)': expected \(expected), found nothing; is it the right file?")
     }

@@ -137,10 +137,12 @@ public struct GGUFFile: WeightSource {
     let offset = UInt64(littleEndian: try cursor.read(UInt64.self, "tensor '\(name)' (offset)"))
     guard (extents.first ?? 1) % dtype.blockLength == 0, let byteCount = dtype.byteCount(elements: elements) else {
       throw cursor.invalid(
-        "tensor '\(name)': rows of \(extents.first ?? 1) elements don't fill whole \(dtype.rawValue) blocks of \(dtype.blockLength)")
+        "tensor '\(name)': rows of \(extents.first ?? 1) elements don't fill whole \(dtype.rawValue) blocks of "
+          + "\(dtype.blockLength)")
     }
     guard offset % UInt64(alignment) == 0, let start = Int(exactly: offset) else {
-      throw cursor.invalid("tensor '\(name)': offset \(offset) isn't a multiple of the alignment \(alignment); the file is damaged")
+      throw cursor.invalid(
+        "tensor '\(name)': offset \(offset) isn't a multiple of the alignment \(alignment); the file is damaged")
     }
     return Entry(name: name, dtype: dtype, shape: Shape(extents.reversed()), offset: start, byteCount: byteCount)
   }

@@ -39,7 +39,8 @@ extension DiffusionCheckpoint {
     func require(_ component: LDMComponent, _ what: String) throws(CheckpointError) -> WeightTable {
       guard let table = tables[component] else {
         throw CheckpointError(
-          .unsupported, file: location, "it has no \(what); a complete checkpoint is needed (UNet, VAE and text encoders in one file)")
+          .unsupported, file: location,
+          "it has no \(what); a complete checkpoint is needed (UNet, VAE and text encoders in one file)")
       }
       return table
     }
@@ -54,7 +55,8 @@ extension DiffusionCheckpoint {
     let isXL = unet.weight(named: "add_embedding.linear_1.weight") != nil
     if isXL, second == nil {
       throw CheckpointError(
-        .unsupported, file: location, "an XL model with one text encoder, such as the refiner, isn't supported: use the base model")
+        .unsupported, file: location,
+        "an XL model with one text encoder, such as the refiner, isn't supported: use the base model")
     }
     let isLinear = unet.weight(named: "mid_block.attentions.0.proj_in.weight")?.shape.rank == 2
     let variant = overrides.variant ?? (isXL ? .sdxl : firstIsOpenCLIP || isLinear ? .sd20 : .sd15)
@@ -78,12 +80,15 @@ extension DiffusionCheckpoint {
 
     let inference = ConfigInference(
       variant: variant, predictionType: predictionType, location: location, overlay: overlay)
+    let firstConfig = try inference.textEncoder(
+      first, isOpenCLIP: firstIsOpenCLIP || variant == .sd20, component: "text_encoder")
     var secondCheckpoint: TextEncoderCheckpoint?
     if let second, let table = tables[.textEncoder2] {
+      let config = try inference.textEncoder(
+        second, isOpenCLIP: CLIPTextKeys.isOpenCLIP(table) || isXL, component: "text_encoder_2")
       secondCheckpoint = TextEncoderCheckpoint(
-        config: try inference.textEncoder(
-          second, isOpenCLIP: CLIPTextKeys.isOpenCLIP(table) || isXL, component: "text_encoder_2"),
-        weights: second, tokenizer: CLIPTokenizerLocation(files: .standard, padToken: "!"))
+        config: config, weights: try CLIPTextKeys.used(second, by: config),
+        tokenizer: CLIPTokenizerLocation(files: .standard, padToken: "!"))
     }
     self = try DiffusionCheckpoint(
       location: location,
@@ -95,8 +100,8 @@ extension DiffusionCheckpoint {
       vaeConfig: inference.vae(vae),
       vae: vae,
       textEncoder: TextEncoderCheckpoint(
-        config: inference.textEncoder(first, isOpenCLIP: firstIsOpenCLIP || variant == .sd20, component: "text_encoder"),
-        weights: first,
+        config: firstConfig,
+        weights: CLIPTextKeys.used(first, by: firstConfig),
         tokenizer: CLIPTokenizerLocation(
           files: .standard, padToken: variant == .sd20 ? "!" : CLIPTokenizerLocation.endOfText)),
       textEncoder2: secondCheckpoint,
@@ -113,7 +118,7 @@ private struct PredictionHints {
   let published: String?
   let overlay: JSONValue?
 
-  /// XL: v when a tensor `v_pred` marks it. SD2: the base model's last step is 875000. SD1: epsilon.
+  /// XL says v by a tensor `v_pred`, SD2's base model is known by its last step, 875000; all others predict epsilon.
   ///
   /// Sources: huggingface/diffusers `_legacy_load_scheduler`; SAI modelspec `modelspec.prediction_type`.
   func predictionType(_ variant: DiffusionVariant) throws(CheckpointError) -> PredictionType {

@@ -1,4 +1,3 @@
-import Foundation
 public import Tensors
 
 /// A safetensors file, memory-mapped.
@@ -17,6 +16,9 @@ public struct SafetensorsFile: WeightSource {
     "BOOL": .bool,
   ]
 
+  /// The name that safetensors has for a type, or nil.
+  static func typeName(of dtype: DType) -> String? { dtypes.first { $0.value == dtype }?.key }
+
   /// Opens a file and checks its whole header: lengths, types, shapes, offsets, overlaps, gaps.
   ///
   /// - Throws: ``CheckpointError``.
@@ -32,49 +34,41 @@ public struct SafetensorsFile: WeightSource {
         "safetensors header: length \(headerLength) doesn't fit a file of \(file.bytes.count) bytes; truncated, or not a safetensors file"
       )
     }
-    let header = Data(file.bytes[8..<(8 + Int(headerLength))])
     let dataStart = 8 + Int(headerLength)
     let dataLength = file.bytes.count - dataStart
-    guard let root = try? JSONSerialization.jsonObject(with: header) as? [String: Any] else {
+    let header = UnsafeRawBufferPointer(rebasing: file.bytes[8..<dataStart])
+    guard let root = try JSONValue(parsing: header, file: "\(path) (header)").object else {
       throw invalid("safetensors header: expected a JSON object, found something else; the file is damaged or not safetensors")
     }
 
     var views: [String: WeightView] = [:]
     var ranges: [(start: Int, end: Int, name: String)] = []
     for (name, entry) in root where name != "__metadata__" {
-      guard let entry = entry as? [String: Any], let typeName = entry["dtype"] as? String,
-        let shapeValues = entry["shape"] as? [NSNumber], let offsets = entry["data_offsets"] as? [NSNumber], offsets.count == 2
+      guard let typeName = entry["dtype"]?.string, let dimensions = entry["shape"]?.integers,
+        let offsets = entry["data_offsets"]?.integers, offsets.count == 2
       else { throw invalid("tensor '\(name)': expected dtype, shape and data_offsets in the header") }
       guard let dtype = Self.dtypes[typeName] else {
         throw CheckpointError(
           .unsupported, file: path,
           "tensor '\(name)': dtype \(typeName) isn't supported (known: \(Self.dtypes.keys.sorted().joined(separator: ", ")))")
       }
-      let dimensions = shapeValues.map(\.int64Value)
-      guard dimensions.allSatisfy({ $0 >= 0 }), dimensions.count <= 16 else {
+      guard let shape = Shape(validating: dimensions) else {
         throw invalid("tensor '\(name)': shape \(dimensions) isn't possible")
       }
-      var elements = 1
-      for dimension in dimensions {
-        let (product, overflow) = elements.multipliedReportingOverflow(by: Int(dimension))
-        guard !overflow else { throw invalid("tensor '\(name)': shape \(dimensions) overflows") }
-        elements = product
-      }
-      let start = offsets[0].int64Value
-      let end = offsets[1].int64Value
-      guard start >= 0, end >= start, end <= Int64(dataLength) else {
+      let (start, end) = (offsets[0], offsets[1])
+      guard start >= 0, end >= start, end <= dataLength else {
         throw invalid(
           "tensor '\(name)': data_offsets [\(start), \(end)] lie outside the \(dataLength) bytes of data; the file is truncated or damaged"
         )
       }
-      guard let expected = dtype.byteCount(elements: elements), expected == Int(end - start) else {
+      guard let expected = dtype.byteCount(elements: shape.elementCount), expected == end - start else {
         throw invalid(
-          "tensor '\(name)': \(typeName) \(dimensions) needs \(dtype.byteCount(elements: elements) ?? -1) bytes, data_offsets give \(end - start)"
-        )
+          "tensor '\(name)': \(typeName) \(dimensions) needs \(dtype.byteCount(elements: shape.elementCount) ?? -1) bytes,"
+            + " data_offsets give \(end - start)")
       }
-      ranges.append((Int(start), Int(end), name))
-      let bytes = UnsafeRawBufferPointer(rebasing: file.bytes[(dataStart + Int(start))..<(dataStart + Int(end))])
-      views[name] = WeightView(name: name, dtype: dtype, shape: Shape(dimensions.map { Int($0) }), bytes: bytes, owner: file)
+      ranges.append((start, end, name))
+      let bytes = UnsafeRawBufferPointer(rebasing: file.bytes[(dataStart + start)..<(dataStart + end)])
+      views[name] = .aligned(name: name, dtype: dtype, shape: shape, bytes: bytes, owner: file)
     }
     ranges.sort { ($0.start, $0.end) < ($1.start, $1.end) }
     var position = 0
@@ -93,7 +87,7 @@ public struct SafetensorsFile: WeightSource {
     }
 
     location = path
-    metadata = root["__metadata__"] as? [String: String] ?? [:]
+    metadata = root["__metadata__"]?.object?.compactMapValues(\.string) ?? [:]
     self.views = views
   }
 
@@ -102,4 +96,57 @@ public struct SafetensorsFile: WeightSource {
 
   /// The tensor of a name, or nil.
   public func weight(named name: String) -> WeightView? { views[name] }
+}
+
+extension JSONValue {
+  /// The elements of an array of whole numbers that fit `Int`.
+  fileprivate var integers: [Int]? {
+    guard let values = array else { return nil }
+    let integers = values.compactMap { value -> Int? in
+      guard case .integer(let integer) = value else { return nil }
+      return integer
+    }
+    return integers.count == values.count ? integers : nil
+  }
+}
+
+extension Shape {
+  /// The shape of untrusted extents; nil for negative ones, for too many, and when the product of any of them overflows.
+  init?(validating dimensions: [Int]) {
+    guard dimensions.count <= 16, dimensions.allSatisfy({ $0 >= 0 }) else { return nil }
+    var product = 1
+    for dimension in dimensions {
+      let (next, overflow) = product.multipliedReportingOverflow(by: max(dimension, 1))
+      guard !overflow, next <= 1 << 48 else { return nil }
+      product = next
+    }
+    self.init(dimensions)
+  }
+}
+
+/// A copy of a weight's bytes at an address that fits its elements.
+private final class AlignedBytes: WeightOwner, @unchecked Sendable {
+  // Written once, while it's made.
+  let bytes: UnsafeRawBufferPointer
+
+  init(copying source: UnsafeRawBufferPointer) {
+    let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: source.count, alignment: 64)
+    copy.copyMemory(from: source)
+    bytes = UnsafeRawBufferPointer(copy)
+  }
+
+  deinit { bytes.deallocate() }
+}
+
+extension WeightView {
+  /// A view of the bytes, or of a copy where they lie at an odd address: old writers didn't pad the header.
+  fileprivate static func aligned(
+    name: String, dtype: DType, shape: Shape, bytes: UnsafeRawBufferPointer, owner: MappedFile
+  ) -> WeightView {
+    guard let base = bytes.baseAddress, bytes.count > 0, UInt(bitPattern: base) % UInt(dtype.blockBytes) != 0 else {
+      return WeightView(name: name, dtype: dtype, shape: shape, bytes: bytes, owner: owner)
+    }
+    let copy = AlignedBytes(copying: bytes)
+    return WeightView(name: name, dtype: dtype, shape: shape, bytes: copy.bytes, owner: copy)
+  }
 }

@@ -50,17 +50,20 @@ private func convert<Stored>(
   }
 }
 
+// In this file, as debug builds inline within a file only.
 extension Float {
   /// The value of IEEE half-precision bits, exactly.
   ///
-  /// Multiplying by 2^112 corrects the exponent's bias for normal and subnormal numbers alike; written so that it becomes
-  /// vector instructions on processors without a conversion of their own.
+  /// Written so that it becomes vector instructions on processors without a conversion of their own, and so that subnormal
+  /// halves never go through subnormal floats, which are slow.
   @inlinable
   @inline(__always)
   public init(halfBits: UInt16) {
-    let magnitude = Float(bitPattern: UInt32(halfBits & 0x7FFF) << 13) * 0x1p112
-    let isFinite = halfBits & 0x7C00 != 0x7C00
-    let bits = magnitude.bitPattern | (isFinite ? 0 : 0x7F80_0000) | UInt32(halfBits & 0x8000) << 16
-    self = Float(bitPattern: bits)
+    let magnitude = UInt32(halfBits & 0x7FFF)
+    let normal = magnitude << 13 &+ 0x3800_0000
+    let subnormal = (Float(Int32(bitPattern: magnitude)) * 0x1p-24).bitPattern
+    let finite = magnitude < 0x0400 ? subnormal : normal
+    let bits = magnitude >= 0x7C00 ? normal | 0x7F80_0000 : finite
+    self = Float(bitPattern: bits | UInt32(halfBits & 0x8000) << 16)
   }
 }

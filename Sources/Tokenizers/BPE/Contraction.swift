@@ -5,9 +5,9 @@ enum Contraction {
   /// The length in scalars of the contraction at `start`, if there is one.
   ///
   /// - Parameter ignoresCase: Takes capitals too, and ſ for s, as Oniguruma's case folding does.
-  static func length(in text: [UInt32], at start: Int, ignoresCase: Bool = false) -> Int? {
+  static func length(in text: ArraySlice<UInt32>, at start: Int, ignoresCase: Bool = false) -> Int? {
     func scalar(_ offset: Int) -> UInt32 {
-      guard start + offset < text.count else { return 0 }
+      guard start + offset < text.endIndex else { return 0 }
       let scalar = text[start + offset]
       guard ignoresCase else { return scalar }
       if scalar == longS { return 0x73 }

@@ -26,7 +26,7 @@ enum CLIPWordSplitter {
         }
         continue
       }
-      if let length = Contraction.length(in: text, at: start) {
+      if let length = Contraction.length(in: text[...], at: start) {
         end = start + length
       } else if scalarClass.contains(.letter) {
         while end < text.count, table[text[end]].contains(.letter) { end += 1 }
