@@ -73,18 +73,15 @@ public struct SchedulerName: Sendable, Equatable, CustomStringConvertible {
   /// - Throws: `unknownName`, with the nearest name.
   public init(_ name: String) throws(SchedulerError) {
     let word = name.lowercased().replacing("++", with: "pp").replacing(" ", with: "_").replacing("-", with: "_")
-    if let kind = Kind.allCases.first(where: {
-      [$0.type.className.lowercased(), "\($0.type.className.dropLast(9))".lowercased()].contains(word)
-    }) {
-      self.kind = kind
-      sigmaSpacing = nil
-      isClassName = true
-      return
-    }
-    isClassName = false
     let suffixed = Self.suffixes.first { word.hasSuffix("_" + $0.rawValue) }
     let stem = suffixed.map { String(word.dropLast($0.rawValue.count + 1)) } ?? word
     guard let kind = Kind(rawValue: Self.aliases[stem] ?? stem) else {
+      if let kind = Kind.allCases.first(where: { [word, word + "scheduler"].contains($0.className.lowercased()) }) {
+        self.kind = kind
+        sigmaSpacing = nil
+        isClassName = true
+        return
+      }
       let nearest = Self.all.map(\.description).min { Self.distance($0, word) < Self.distance($1, word) } ?? "ddim"
       throw SchedulerError(
         .unknownName,
@@ -98,6 +95,7 @@ public struct SchedulerName: Sendable, Equatable, CustomStringConvertible {
     }
     self.kind = kind
     sigmaSpacing = suffixed
+    isClassName = false
   }
 
   private static let suffixes: [SigmaSpacing] = [.karras, .exponential, .beta]

@@ -94,11 +94,14 @@ struct DPMSolverMultistepScheduler: Scheduler {
   }
 
   private func advance(_ sample: Tensor, from start: SolverPoint, at index: Int, order: Int, noise: Tensor?) -> Tensor {
-    let integrals = DPMSolverAlgorithm.Integrals(algorithm, from: start, to: SolverPoint(sigmas[index + 1]))
+    let end = SolverPoint(sigmas[index + 1])
+    // A run that ends at the level of the last timestep stays there.
+    guard end.lambda != start.lambda else { return sample }
+    let integrals = DPMSolverAlgorithm.Integrals(algorithm, from: start, to: end)
     let latest = outputs[outputs.count - 1]
     var terms: [Term] = [(integrals.sample, sample), (integrals.constant, latest)]
     if order >= 2 {
-      let h = SolverPoint(sigmas[index + 1]).lambda - start.lambda
+      let h = end.lambda - start.lambda
       let previous = SolverPoint(sigmas[index - 1])
       let r0 = (start.lambda - previous.lambda) / h
       let before = outputs[outputs.count - 2]

@@ -105,6 +105,8 @@ struct DPMSolverSinglestepScheduler: Scheduler {
   private func advance(_ sample: Tensor, at index: Int, order: Int, noise: Tensor?) -> Tensor {
     let end = SolverPoint(sigmas[index + 1])
     let start = SolverPoint(sigmas[index + 1 - order])
+    // A run that ends at the level of the last timestep stays there.
+    guard end.lambda != start.lambda else { return sample }
     let integrals = DPMSolverAlgorithm.Integrals(algorithm, from: start, to: end)
     let h = end.lambda - start.lambda
     let first = outputs[outputs.count - order]

@@ -105,6 +105,8 @@ struct UniPCMultistepScheduler: Scheduler {
     let start = SolverPoint(sigmas[index])
     let end = SolverPoint(sigmas[index + 1])
     let h = end.lambda - start.lambda
+    // A run that ends at the level of the last timestep stays there.
+    guard h != 0 else { return sample }
     let exponent = predictsData ? -h : h
     let growth = expm1(exponent)
     let scale = predictsData ? end.alpha : end.sigma

@@ -39,6 +39,8 @@ public struct TorchGenerator: NoiseSource, Equatable {
   }
 
   private static let blockLength = 16
+  /// 2π rounded to nearest; `Float.pi` is rounded towards zero.
+  private static let fullTurn = Float(2 * Double.pi)
 
   /// A multiple of 2^-24 in [0, 1).
   private mutating func nextUniform24() -> Float { Float(engine.next() & 0xff_ffff) * 0x1p-24 }
@@ -64,7 +66,7 @@ public struct TorchGenerator: NoiseSource, Equatable {
   private static func transformBlock(of buffer: UnsafeMutableBufferPointer<Float>, at start: Int) {
     for index in start..<(start + blockLength / 2) {
       let radius = (-2 * logf(1 - buffer[index])).squareRoot()
-      let angle = 2 * Float.pi * buffer[index + blockLength / 2]
+      let angle = fullTurn * buffer[index + blockLength / 2]
       buffer[index] = radius * cosf(angle)
       buffer[index + blockLength / 2] = radius * sinf(angle)
     }
