@@ -1,7 +1,13 @@
 internal import CPUFeatures
 internal import Foundation
 public import KernelContract
+internal import KernelsFastBaseline
 internal import KernelsReference
+
+#if arch(x86_64)
+  internal import KernelsFastV3
+  internal import KernelsFastV4
+#endif
 
 /// Makes the kernel sets, for the instruction set that this CPU has.
 public enum KernelFactory {
@@ -48,8 +54,20 @@ public enum KernelFactory {
     }
     switch choice {
     case .reference: return ReferenceKernels()
-    case .fast: return ReferenceKernels()
+    case .fast: return makeFast(chosen ?? available.last ?? .baseline, threads: threadCount)
     }
+  }
+
+  private static func makeFast(_ instructionSet: InstructionSet, threads: Int) -> any KernelSet {
+    #if arch(x86_64)
+      switch instructionSet {
+      case .baseline: KernelsFastBaseline.FastKernels(threads: threads)
+      case .v3: KernelsFastV3.FastKernels(threads: threads)
+      case .v4: KernelsFastV4.FastKernels(threads: threads)
+      }
+    #else
+      KernelsFastBaseline.FastKernels(threads: threads)
+    #endif
   }
 
   /// What the environment variable asks for; nil when it's unset or empty.

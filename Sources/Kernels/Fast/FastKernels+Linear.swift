@@ -1,0 +1,39 @@
+public import KernelContract
+public import Tensors
+
+extension FastKernels {
+  /// `activation(input · weightᵀ + bias) + residual`.
+  public func linear(
+    _ input: Tensor, weight: LinearWeight, bias: Tensor?, activation: Activation, residual: Tensor?
+  ) -> Tensor {
+    let depth = weight.inFeatures
+    let columns = weight.outFeatures
+    precondition(input.shape.rank >= 1 && input.shape[-1] == depth, "linear: [..., \(depth)] expected, got \(input.shape)")
+    precondition(bias == nil || bias?.count == columns, "linear: bias [\(columns)] expected")
+    let shape = Shape(input.shape.dimensions.dropLast() + [columns])
+    precondition(residual == nil || residual?.shape == shape, "linear: residual \(shape) expected")
+    let rows = depth == 0 ? shape.elementCount / max(columns, 1) : input.count / depth
+    return Tensor.filled(shape) { output in
+      withPointers(input, bias, residual) { input, bias, residual in
+        guard let input else { return }
+        let epilogue = Epilogue(bias: bias, activation: activation, residual: residual, columns: columns)
+        multiply(input, rows: rows, weight: WeightReader(weight.view), depth: depth, into: output, epilogue: epilogue)
+      }
+    }
+  }
+
+  /// A matrix product by the path that suits its number of rows.
+  func multiply(
+    _ input: UnsafePointer<Float>, rows: Int, weight: WeightReader, depth: Int, into output: UnsafeMutablePointer<Float>,
+    epilogue: Epilogue
+  ) {
+    if rows <= maxFewRows {
+      multiplyFewRows(input, rows: rows, weight: weight, depth: depth, into: output, epilogue: epilogue, on: pool)
+    } else {
+      MatrixProduct(
+        source: .matrix(input, stride: depth), weight: weight, rows: rows, depth: depth, columns: epilogue.columns,
+        output: output, epilogue: epilogue
+      ).run(on: pool)
+    }
+  }
+}

@@ -1,0 +1,69 @@
+internal import KernelContract
+
+/// Where the patches of a convolution lie in its input, for products that gather them block by block.
+struct PatchGeometry {
+  /// `[images, height, width, channels]`.
+  let input: UnsafePointer<Float>
+  let height: Int
+  let width: Int
+  let channels: Int
+  let kernelHeight: Int
+  let kernelWidth: Int
+  let outHeight: Int
+  let outWidth: Int
+  let options: ConvOptions
+
+  /// Kernel positions.
+  var tapCount: Int { kernelHeight * kernelWidth }
+
+  /// Input channels whose taps make up one block of the depth: about 320 elements, at least one channel.
+  var channelsPerChunk: Int {
+    let fitting = max(1, 320 / tapCount)
+    return channels <= fitting ? channels : (fitting >= 8 ? fitting / 8 * 8 : fitting)
+  }
+
+  /// Writes the patches of some output pixels, `[rows, taps, channels of the chunk]`; zeros outside of the image.
+  func gather(rows: Range<Int>, channels chunk: Range<Int>, into target: UnsafeMutablePointer<Float>) {
+    var target = target
+    for row in rows {
+      let image = row / (outHeight * outWidth)
+      let pixel = row % (outHeight * outWidth)
+      let firstY = pixel / outWidth * options.stride - options.top
+      let firstX = pixel % outWidth * options.stride - options.left
+      for kernelY in 0..<kernelHeight {
+        let y = firstY + kernelY
+        for kernelX in 0..<kernelWidth {
+          let x = firstX + kernelX
+          if y >= 0, y < height, x >= 0, x < width {
+            let source = input + ((image * height + y) * width + x) * channels + chunk.lowerBound
+            copy(source, target, chunk.count)
+          } else {
+            target.update(repeating: 0, count: chunk.count)
+          }
+          target += chunk.count
+        }
+      }
+    }
+  }
+
+  /// `[channels, taps]`, as weights lie in their file, to `[taps, channels]`.
+  func reorderTaps(_ source: UnsafePointer<Float>, channels count: Int, into target: UnsafeMutablePointer<Float>) {
+    for channel in 0..<count {
+      for tap in 0..<tapCount { target[tap * count + channel] = source[channel * tapCount + tap] }
+    }
+  }
+}
+
+/// Copies floats; for stretches so short that a call of `memcpy` would show.
+@inline(__always)
+func copy(_ source: UnsafePointer<Float>, _ target: UnsafeMutablePointer<Float>, _ count: Int) {
+  var index = 0
+  while index + lanes <= count {
+    store(load(source + index), target + index)
+    index += lanes
+  }
+  while index < count {
+    target[index] = source[index]
+    index += 1
+  }
+}
