@@ -49,6 +49,8 @@ public protocol Scheduler: Sendable {
   var timesteps: [Double] { get }
 
   /// The noise levels σ in units of the signal: one for each timestep, and the one that the last step ends at.
+  ///
+  /// DPM2 repeats the last one, as in diffusers.
   var sigmas: [Float] { get }
 
   /// What unit-normal noise is multiplied by to become the first sample.

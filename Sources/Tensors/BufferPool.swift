@@ -1,5 +1,11 @@
 import Synchronization
 
+#if canImport(Darwin)
+  import Darwin
+#else
+  import Glibc
+#endif
+
 /// Keeps freed activation buffers for the next tensor of the same size.
 ///
 /// A network asks for the same few sizes again and again; giving a large block back to the system each time would make
@@ -26,11 +32,13 @@ public final class BufferPool: Sendable {
   }
 
   static let smallestKept = 64 << 10
+  static let smallestMapped = 1 << 20
   static let alignment = 64
 
   private struct State: ~Copyable {
     var idle: [Int: [UInt]] = [:]  // capacity in bytes -> addresses
     var statistics = Statistics()
+    var peakLiveBytes = 0
   }
   private let state = Mutex(State())
 
@@ -43,31 +51,70 @@ public final class BufferPool: Sendable {
     return max(step, (byteCount + step - 1) / step * step)
   }
 
+  /// A block of at least `byteCount` bytes, undefined content.
+  ///
+  /// Taken from the idle blocks when one fits without wasting more than half of it. When none does, idle blocks are given
+  /// back first, so that live and idle bytes together stay within an eighth of the most that was ever alive at once.
   func allocate(byteCount: Int) -> (pointer: UnsafeMutableRawPointer, capacity: Int) {
-    let capacity = Self.capacity(for: byteCount)
-    let reused: UInt? = state.withLock { state in
-      state.statistics.liveBytes += capacity
-      guard let address = state.idle[capacity]?.popLast() else {
-        state.statistics.peakBytes = max(state.statistics.peakBytes, state.statistics.liveBytes + state.statistics.idleBytes)
-        return nil
+    let wanted = Self.capacity(for: byteCount)
+    let (reused, surplus) = state.withLock { state -> ((UInt, Int)?, [(UInt, Int)]) in
+      if wanted >= Self.smallestKept,
+        let fitting = state.idle.keys.lazy.filter({ $0 >= wanted && $0 <= 2 * wanted }).min(),
+        let address = state.idle[fitting]?.popLast()
+      {
+        if state.idle[fitting]?.isEmpty == true { state.idle[fitting] = nil }
+        state.statistics.idleBytes -= fitting
+        state.statistics.liveBytes += fitting
+        state.peakLiveBytes = max(state.peakLiveBytes, state.statistics.liveBytes)
+        return ((address, fitting), [])
       }
-      state.statistics.idleBytes -= capacity
-      return address
+      state.statistics.liveBytes += wanted
+      state.peakLiveBytes = max(state.peakLiveBytes, state.statistics.liveBytes)
+      var surplus: [(UInt, Int)] = []
+      let allowed = state.peakLiveBytes + state.peakLiveBytes / 8
+      while state.statistics.liveBytes + state.statistics.idleBytes > allowed, let largest = state.idle.keys.max(),
+        let address = state.idle[largest]?.popLast()
+      {
+        if state.idle[largest]?.isEmpty == true { state.idle[largest] = nil }
+        state.statistics.idleBytes -= largest
+        surplus.append((address, largest))
+      }
+      state.statistics.peakBytes = max(state.statistics.peakBytes, state.statistics.liveBytes + state.statistics.idleBytes)
+      return (nil, surplus)
     }
-    if let reused, let pointer = UnsafeMutableRawPointer(bitPattern: reused) { return (pointer, capacity) }
-    return (UnsafeMutableRawPointer.allocate(byteCount: capacity, alignment: Self.alignment), capacity)
+    for (address, capacity) in surplus { Self.release(address, capacity: capacity) }
+    if let (address, capacity) = reused, let pointer = UnsafeMutableRawPointer(bitPattern: address) { return (pointer, capacity) }
+    return (Self.obtain(capacity: wanted), wanted)
   }
 
   func deallocate(_ pointer: UnsafeMutableRawPointer, capacity: Int) {
     let address = UInt(bitPattern: pointer)
-    let kept = state.withLock { state in
+    let isKept = state.withLock { state in
       state.statistics.liveBytes -= capacity
       guard capacity >= Self.smallestKept else { return false }
       state.idle[capacity, default: []].append(address)
       state.statistics.idleBytes += capacity
       return true
     }
-    if !kept { pointer.deallocate() }
+    if !isKept { Self.release(address, capacity: capacity) }
+  }
+
+  /// Large blocks are mapped, so that giving one back really returns its memory, and may use large pages.
+  private static func obtain(capacity: Int) -> UnsafeMutableRawPointer {
+    guard capacity >= smallestMapped else { return .allocate(byteCount: capacity, alignment: alignment) }
+    let flags = MAP_PRIVATE | MAP_ANON
+    guard let address = mmap(nil, capacity, PROT_READ | PROT_WRITE, flags, -1, 0), address != MAP_FAILED else {
+      fatalError("no memory for a tensor of \(capacity) bytes; the size was planned to fit, so the system's limit has changed")
+    }
+    #if os(Linux)
+      madvise(address, capacity, MADV_HUGEPAGE)
+    #endif
+    return address
+  }
+
+  private static func release(_ address: UInt, capacity: Int) {
+    guard let pointer = UnsafeMutableRawPointer(bitPattern: address) else { return }
+    if capacity >= smallestMapped { munmap(pointer, capacity) } else { pointer.deallocate() }
   }
 
   /// Gives all idle blocks back to the system; used between stages and after an unload.
@@ -76,9 +123,10 @@ public final class BufferPool: Sendable {
       let idle = state.idle
       state.idle = [:]
       state.statistics.idleBytes = 0
+      state.peakLiveBytes = state.statistics.liveBytes
       return idle
     }
-    for address in idle.values.joined() { UnsafeMutableRawPointer(bitPattern: address)?.deallocate() }
+    for (capacity, addresses) in idle { for address in addresses { Self.release(address, capacity: capacity) } }
   }
 
   /// What tensors hold now, and the peak so far.

@@ -1,1 +1,3 @@
+import GenbenchCLI
 
+await GenbenchCommandLine.main()

@@ -28,6 +28,9 @@ struct ImageRequestValidator {
       throw invalid(
         "rng: expected \(RandomSource.allCases.map(\.rawValue).joined(separator: ", ")), found '\(request.randomSource)'")
     }
+    if let spacing = request.timestepSpacing, !["leading", "trailing", "linspace"].contains(spacing) {
+      throw invalid("timestep spacing: expected leading, trailing or linspace, found '\(spacing)'")
+    }
     if let image = request.image {
       guard image.shape.rank == 4, image.shape[0] == 1, image.shape[1] == 3, image.count > 0 else {
         throw invalid("image: expected shape [1, 3, H, W], found \(image.shape)")
@@ -44,7 +47,8 @@ struct ImageRequestValidator {
     if let latents = request.latents {
       let multiple = info.sizeMultiple
       let target = request.image.map { $0.shape } ?? [1, 3, size.height, size.width]
-      let (height, width) = request.size.map { ($0.height, $0.width) } ?? (target[2] / multiple * multiple, target[3] / multiple * multiple)
+      let (height, width) =
+        request.size.map { ($0.height, $0.width) } ?? (target[2] / multiple * multiple, target[3] / multiple * multiple)
       let expected: Shape = [1, latentChannels, height / multiple, width / multiple]
       guard latents.shape == expected else {
         throw invalid("latents: expected shape \(expected) for \(width)x\(height), found \(latents.shape)")

@@ -26,12 +26,14 @@ enum NumericArrays {
     return (Double(values[low + 1]) - start) * (position - Double(low)) + start
   }
 
-  /// `torch.linspace(start, stop, count)` in single precision: counted from the nearer end.
+  /// `torch.linspace(start, stop, count)` in single precision: counted from the nearer end, each rounded once.
   static func linspaceFloat(_ start: Float, _ stop: Float, count: Int) -> [Float] {
     guard count > 1 else { return [Float](repeating: start, count: count) }
     let step = (stop - start) / Float(count - 1)
     return (0..<count).map { index in
-      index < count / 2 ? start + step * Float(index) : stop - step * Float(count - 1 - index)
+      // The product of two floats is exact in a double, so this equals a fused multiply-add.
+      let (end, distance) = index < count / 2 ? (start, index) : (stop, index + 1 - count)
+      return Float(Double(step) * Double(distance) + Double(end))
     }
   }
 }

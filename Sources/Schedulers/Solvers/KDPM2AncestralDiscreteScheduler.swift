@@ -10,7 +10,7 @@ struct KDPM2AncestralDiscreteScheduler: Scheduler {
   let predictionType: PredictionType
   let order = 2
   private(set) var timesteps: [Double] = []
-  /// As diffusers lists them: the level of a second call is the one that its step ends at.
+  /// As diffusers lists them: the level of a second call is the one that its step ends at, and the last 0 comes thrice.
   private(set) var sigmas: [Float] = []
 
   private let plan: SigmaPlan
@@ -42,7 +42,7 @@ struct KDPM2AncestralDiscreteScheduler: Scheduler {
       timesteps += [inverse.timestep(of: Double(middle)), planned[index]]
       calledSigmas += [middle, steps[index]]
     }
-    sigmas = doubledAfterFirst(steps) + [0]
+    sigmas = doubledAfterFirst(steps) + [0, 0, 0]
     pending = nil
     lastIndex = nil
   }

@@ -11,7 +11,7 @@ struct KDPM2DiscreteScheduler: Scheduler {
   let predictionType: PredictionType
   let order = 2
   private(set) var timesteps: [Double] = []
-  /// As diffusers lists them: the level of a second call is the one that its step ends at.
+  /// As diffusers lists them: the level of a second call is the one that its step ends at, and the last 0 comes thrice.
   private(set) var sigmas: [Float] = []
 
   private let plan: SigmaPlan
@@ -42,7 +42,7 @@ struct KDPM2DiscreteScheduler: Scheduler {
       timesteps += [inverse.timestep(of: Double(middle)), planned[index]]
       calledSigmas += [middle, steps[index]]
     }
-    sigmas = doubledAfterFirst(steps) + [0]
+    sigmas = doubledAfterFirst(steps) + [0, 0, 0]
     pending = nil
     lastIndex = nil
   }
@@ -80,4 +80,4 @@ struct KDPM2DiscreteScheduler: Scheduler {
 }
 
 /// √(a b), by logarithms as the original does; 0 when one of them is.
-func geometricMiddle(_ left: Float, _ right: Float) -> Float { exp(log(left) + 0.5 * (log(right) - log(left))) }
+func geometricMiddle(_ left: Float, _ right: Float) -> Float { exp(log(right) - (log(right) - log(left)) * 0.5) }

@@ -16,11 +16,9 @@ enum ByteAlphabet {
     Dictionary(uniqueKeysWithValues: scalarOfByte.enumerated().map { ($0.element, UInt8($0.offset)) })
   }()
 
-  /// The UTF-8 bytes of a byte's stand-in.
-  static func utf8(of byte: UInt8) -> [UInt8] {
-    let scalar = scalarOfByte[Int(byte)]
-    if scalar < 0x80 { return [UInt8(scalar)] }
-    return [UInt8(0xC0 | scalar >> 6), UInt8(0x80 | scalar & 0x3F)]
+  /// A byte's stand-in as a vocabulary has it.
+  static func token(of byte: UInt8) -> String {
+    Unicode.Scalar(scalarOfByte[Int(byte)]).map { String($0) } ?? ""
   }
 
   /// The bytes that a vocabulary entry stands for; as the byte-level decoder does it, an entry with a scalar outside of

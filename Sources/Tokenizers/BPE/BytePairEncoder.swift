@@ -13,18 +13,17 @@ struct BytePairEncoder: Sendable {
   ///
   /// - Parameters:
   ///   - merges: The merges in order of rank; of a repeated pair the last one counts, as in Hugging Face's reader.
-  ///   - vocabulary: The id of each token, by its UTF-8 bytes.
+  ///   - vocabulary: The id of each token.
   ///   - source: The file, for the error message.
   /// - Throws: ``TokenizerError`` when a part or the result of a merge isn't in the vocabulary.
-  init(merges: [(left: [UInt8], right: [UInt8])], vocabulary: [[UInt8]: Int32], source: String) throws {
+  init(merges: [(left: String, right: String)], vocabulary: TokenIndex, source: String) throws {
     self.merges.reserveCapacity(merges.count)
     for (rank, merge) in merges.enumerated() {
-      func id(_ token: [UInt8]) throws -> Int32 {
+      func id(_ token: String) throws -> Int32 {
         if let id = vocabulary[token] { return id }
-        let text = String(decoding: token, as: UTF8.self)
         throw TokenizerError(
           .invalid, source: source,
-          "merge \(rank + 1): '\(text)' isn't in the vocabulary; vocabulary and merges must come from the same tokenizer")
+          "merge \(rank + 1): '\(token)' isn't in the vocabulary; vocabulary and merges must come from the same tokenizer")
       }
       let (left, right) = (try id(merge.left), try id(merge.right))
       self.merges[Self.key(left, right)] = Merge(rank: Int32(rank), result: try id(merge.left + merge.right))

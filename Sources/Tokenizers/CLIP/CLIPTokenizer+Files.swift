@@ -22,16 +22,18 @@ extension CLIPTokenizer {
       self.mergesFile = mergesFile
     }
 
+    /// Names the one-file form alone.
+    public init(tokenizerFile: URL) { self.tokenizerFile = tokenizerFile }
+
     /// Finds the files in a folder: `tokenizer.json`, or `vocab.json` and `merges.txt`; the others may be absent.
     public init(folder: URL) throws {
       func existing(_ name: String) -> URL? {
         let url = folder.appendingPathComponent(name)
         return FileManager.default.fileExists(atPath: url.path) ? url : nil
       }
-      var isFolder = false
-      isFolder = (try? folder.resourceValues(forKeys: [.isDirectoryKey]).isDirectory) ?? false
-      guard isFolder || existing(".") != nil else {
-        throw TokenizerError(.missing, source: folder.path, "tokenizer folder: there is none; give the folder that holds tokenizer.json")
+      guard (try? folder.resourceValues(forKeys: [.isDirectoryKey]).isDirectory) == true else {
+        throw TokenizerError(
+          .missing, source: folder.path, "tokenizer folder: there is none; give the folder that holds tokenizer.json")
       }
       tokenizerFile = existing("tokenizer.json")
       vocabularyFile = existing("vocab.json")
@@ -49,37 +51,35 @@ extension CLIPTokenizer {
 
     func model() throws -> BPEModel {
       if let tokenizerFile {
-        let file = try TokenizerFile(tokenizerFile)
-        guard file.model.endOfWordSuffix == CLIPTokenizer.endOfWord else {
+        let file = try TextFile.object(of: tokenizerFile, expected: "a tokenizer.json with a byte-pair model")
+        guard CLIPTokenizer.isCLIP(tokenizerFile: file) else {
           throw TokenizerError(
             .unsupported, source: tokenizerFile.path,
-            "end_of_word_suffix: expected '\(CLIPTokenizer.endOfWord)', found \(file.model.endOfWordSuffix.map { "'\($0)'" } ?? "none"); this isn't a CLIP tokenizer")
+            "end_of_word_suffix: expected '\(CLIPTokenizer.endOfWord)', found \(file["model"]?["end_of_word_suffix"]?.summary ?? "none"); this isn't a CLIP tokenizer"
+          )
         }
-        return try BPEModel(file, source: tokenizerFile.path)
+        return try BPEModel(tokenizerFile: file, source: tokenizerFile.path)
       }
       guard let vocabularyFile, let mergesFile else {
-        throw TokenizerError(.missing, source: "CLIP tokenizer", "expected tokenizer.json, or vocab.json and merges.txt, found neither")
+        throw TokenizerError(
+          .missing, source: "CLIP tokenizer", "expected tokenizer.json, or vocab.json and merges.txt, found neither")
       }
       return try BPEModel(vocabularyFile: vocabularyFile, mergesFile: mergesFile)
     }
 
     func specialTokens(tokenizerFileTokens: [AddedToken]) throws -> SpecialTokens {
       var tokens = SpecialTokens()
-      let config = try configFile.map(JSONFile.object) ?? [:]
+      let config = try configFile.map { try TextFile.object(of: $0) } ?? .object([])
       if let configFile { try tokens.take(config, source: configFile.path, specialByDefault: false) }
       if let decoder = config["added_tokens_decoder"] {
         try tokens.declare(decoder, source: configFile?.path ?? "")
         return tokens
       }
       if let specialTokensFile {
-        try tokens.take(JSONFile.object(specialTokensFile), source: specialTokensFile.path, specialByDefault: true)
+        try tokens.take(TextFile.object(of: specialTokensFile), source: specialTokensFile.path, specialByDefault: true)
       }
       if let addedTokensFile {
-        let added: [String: Int] = try JSONFile.decode(addedTokensFile, expected: "an object of token texts and ids")
-        let special = Set(([tokens.beginning, tokens.end, tokens.unknown, tokens.padding] + tokens.others).map(\.content))
-        tokens.declared += added.sorted { $0.value < $1.value }.map { content, id in
-          AddedToken(content: content, id: id, isSpecial: special.contains(content), isNormalized: !special.contains(content))
-        }
+        try tokens.declareAdded(TextFile.object(of: addedTokensFile), source: addedTokensFile.path)
       }
       tokens.declared += tokenizerFileTokens
       return tokens
@@ -87,19 +87,20 @@ extension CLIPTokenizer {
   }
 }
 
+extension CLIPTokenizer {
+  /// Whether a `tokenizer.json` holds a vocabulary of CLIP's kind.
+  static func isCLIP(tokenizerFile file: JSONValue) -> Bool { file["model"]?["end_of_word_suffix"]?.string == endOfWord }
+}
+
 extension SpecialTokens {
   /// Takes the named tokens of `tokenizer_config.json` or `special_tokens_map.json`.
-  fileprivate mutating func take(_ object: [String: Any], source: String, specialByDefault: Bool) throws {
-    func entry(_ value: Any?, _ key: String) throws -> Entry? {
-      switch value {
-      case nil, is NSNull: return nil
-      case let text as String: return .text(text)
-      case let fields as [String: Any]:
-        guard let token = AddedToken(fields: fields, specialByDefault: specialByDefault) else { break }
-        return .token(token)
-      default: break
-      }
-      throw TokenizerError(.invalid, source: source, "\(key): expected a text or an object with 'content', found something else")
+  fileprivate mutating func take(_ object: JSONValue, source: String, specialByDefault: Bool) throws {
+    func entry(_ value: JSONValue?, _ key: String) throws -> Entry? {
+      guard let value, !value.isNull else { return nil }
+      if let text = value.string { return .text(text) }
+      if let token = AddedToken(json: value, specialByDefault: specialByDefault) { return .token(token) }
+      throw TokenizerError(
+        .invalid, source: source, "\(key): expected a text or an object with 'content', found \(value.summary)")
     }
     if let found = try entry(object["bos_token"], "bos_token") { beginning = found }
     if let found = try entry(object["eos_token"], "eos_token") { end = found }
@@ -109,34 +110,34 @@ extension SpecialTokens {
       if let found = try entry(object[key], key) { others.append(found) }
     }
     for key in ["additional_special_tokens", "extra_special_tokens"] {
-      for value in object[key] as? [Any] ?? [] {
+      for value in object[key]?.array ?? [] {
         if let found = try entry(value, key) { others.append(found) }
       }
     }
   }
 
   /// Takes an `added_tokens_decoder`: ids (as texts) and tokens.
-  fileprivate mutating func declare(_ value: Any, source: String) throws {
-    for (key, value) in value as? [String: Any] ?? [:] {
-      guard let id = Int(key), 0..<(1 << 24) ~= id, let fields = value as? [String: Any],
-        var token = AddedToken(fields: fields, specialByDefault: false)
-      else {
-        throw TokenizerError(.invalid, source: source, "added_tokens_decoder.\(key): expected an id and an object with 'content'")
+  mutating func declare(_ decoder: JSONValue, source: String) throws {
+    for (key, value) in decoder.object ?? [] {
+      guard let id = Int(key), 0...BPEModel.largestID ~= id, var token = AddedToken(json: value, specialByDefault: false) else {
+        throw TokenizerError(
+          .invalid, source: source,
+          "added_tokens_decoder.\(key): expected an id and an object with 'content', found \(value.summary)")
       }
       token.id = id
       declared.append(token)
     }
   }
-}
 
-extension AddedToken {
-  /// Reads the fields of an entry; absent flags are as transformers' `AddedToken` has them.
-  fileprivate init?(fields: [String: Any], specialByDefault: Bool) {
-    guard let content = fields["content"] as? String else { return nil }
-    let special = specialByDefault || fields["special"] as? Bool ?? false
-    func flag(_ key: String) -> Bool { fields[key] as? Bool ?? false }
-    self.init(
-      content: content, id: 0, isSpecial: special, stripsLeft: flag("lstrip"), stripsRight: flag("rstrip"),
-      isSingleWord: flag("single_word"), isNormalized: fields["normalized"] as? Bool ?? !special)
+  /// Takes an `added_tokens.json`: texts and ids.
+  fileprivate mutating func declareAdded(_ object: JSONValue, source: String) throws {
+    let named = Set(([beginning, end, unknown, padding] + others).map(\.content))
+    for (content, value) in object.object ?? [] {
+      guard let id = value.integer, 0...BPEModel.largestID ~= id else {
+        throw TokenizerError(.invalid, source: source, "'\(content)': expected an id, found \(value.summary)")
+      }
+      let isSpecial = named.contains(content)
+      declared.append(AddedToken(content: content, id: id, isSpecial: isSpecial, isNormalized: !isSpecial))
+    }
   }
 }

@@ -48,29 +48,28 @@ public struct CLIPTokenizer: Tokenizer {
   init(model: BPEModel, specialTokens: SpecialTokens) throws {
     var textOfID: [Int: String] = [:]
     textOfID.reserveCapacity(model.vocabulary.count)
-    var ids: [[UInt8]: Int32] = [:]
-    ids.reserveCapacity(model.vocabulary.count)
+    var ids = TokenIndex(capacity: model.vocabulary.count)
     for (token, id) in model.vocabulary {
-      ids[Array(token.utf8)] = id
+      ids[token] = id
       textOfID[Int(id)] = token
     }
-    let suffix = Array(Self.endOfWord.utf8)
     func required(_ token: String, _ role: String) throws -> Int32 {
-      if let id = ids[Array(token.utf8)] { return id }
+      if let id = ids[token] { return id }
       if let added = specialTokens.declared.first(where: { $0.content == token }) { return Int32(truncatingIfNeeded: added.id) }
       throw TokenizerError(
         .invalid, source: model.source,
-        "\(role) token: expected '\(token)' in the vocabulary, found no such entry; use the vocabulary of the model's own tokenizer")
+        "\(role) token: expected '\(token)' in the vocabulary, found no such entry; use the vocabulary of the model's own tokenizer"
+      )
     }
     let unknown = try required(specialTokens.unknown.content, "unknown")
     beginningOfTextID = Int(try required(specialTokens.beginning.content, "beginning-of-text"))
     endOfTextID = Int(try required(specialTokens.end.content, "end-of-text"))
     paddingID = Int(try required(specialTokens.padding.content, "padding"))
     unknownID = Int(unknown)
-    idOfByte = (0...255).map { ids[ByteAlphabet.utf8(of: $0)] ?? unknown }
-    idOfLastByte = (0...255).map { ids[ByteAlphabet.utf8(of: $0) + suffix] ?? unknown }
+    idOfByte = (0...255).map { ids[ByteAlphabet.token(of: $0)] ?? unknown }
+    idOfLastByte = (0...255).map { ids[ByteAlphabet.token(of: $0) + Self.endOfWord] ?? unknown }
     encoder = try BytePairEncoder(merges: model.merges, vocabulary: ids, source: model.source)
-    addedTokens = specialTokens.addedTokens { ids[Array($0.utf8)].map(Int.init) }
+    addedTokens = specialTokens.addedTokens { ids[$0].map(Int.init) }
     for token in addedTokens { textOfID[token.id] = token.content }
     self.textOfID = textOfID
     vocabularySize = (textOfID.keys.max() ?? -1) + 1

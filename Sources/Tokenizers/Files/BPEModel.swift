@@ -2,182 +2,121 @@ import Foundation
 
 /// The vocabulary and merges of a byte-pair tokenizer, as read from files.
 struct BPEModel {
-  var vocabulary: [String: Int32]
-  var merges: [(left: [UInt8], right: [UInt8])]
+  var vocabulary: [(token: String, id: Int32)]
+  var merges: [(left: String, right: String)] = []
   /// The added tokens that `tokenizer.json` lists; none for the two-file form.
   var addedTokens: [AddedToken] = []
   /// The file, for error messages.
   var source: String
 
-  /// Reads `vocab.json` and `merges.txt`.
-  init(vocabularyFile: URL, mergesFile: URL) throws {
-    let vocabulary: [String: Int] = try JSONFile.decode(vocabularyFile, expected: "an object of token texts and ids")
-    self.init(vocabulary: try Self.checked(vocabulary, source: vocabularyFile.path), merges: [], source: vocabularyFile.path)
-    let lines = try TextFile.lines(of: mergesFile)
-    for (index, line) in lines.enumerated() where !line.starts(with: "#version".utf8) {
-      guard let merge = Self.merge(line) else {
-        throw TokenizerError(
-          .invalid, source: mergesFile.path,
-          "line \(index + 1): expected two symbols with one space between them, found '\(String(decoding: line, as: UTF8.self))'; the file is damaged")
-      }
-      merges.append(merge)
-    }
-  }
+  /// The largest id that is accepted; far above any tokenizer's, far below what would exhaust memory.
+  static let largestID = (1 << 24) - 1
 
-  init(vocabulary: [String: Int32], merges: [(left: [UInt8], right: [UInt8])], source: String) {
+  /// Takes tokens and merges as they are.
+  init(vocabulary: [(token: String, id: Int32)], merges: [(left: String, right: String)], source: String) {
     self.vocabulary = vocabulary
     self.merges = merges
     self.source = source
   }
 
-  /// Takes the model out of a `tokenizer.json`.
-  init(_ file: TokenizerFile, source: String) throws {
-    guard file.model.type ?? "BPE" == "BPE" else {
-      throw TokenizerError(
-        .unsupported, source: source, "model: expected BPE, found \(file.model.type ?? "none"); only byte-pair tokenizers are read")
+  /// Reads `vocab.json` and `merges.txt`.
+  init(vocabularyFile: URL, mergesFile: URL) throws {
+    source = vocabularyFile.path
+    let object = try TextFile.object(of: vocabularyFile, expected: "an object of token texts and ids")
+    vocabulary = try Self.vocabulary(object, source: source)
+    let (lines, mergesSource) = (try TextFile.lines(of: mergesFile), mergesFile.path)
+    merges.reserveCapacity(lines.count)
+    for (index, line) in lines.enumerated() where !line.starts(with: "#version".utf8) {
+      merges.append(try Self.merge(Substring(line), "line \(index + 1)", source: mergesSource))
     }
-    self.init(vocabulary: try Self.checked(file.model.vocab, source: source), merges: [], source: source)
-    for (index, text) in file.model.merges.enumerated() {
-      switch text {
-      case .pair(let left, let right): merges.append((Array(left.utf8), Array(right.utf8)))
-      case .line(let line):
-        guard let merge = Self.merge(line.utf8[...]) else {
-          throw TokenizerError(
-            .invalid, source: source, "merge \(index + 1): expected two symbols with one space between them, found '\(line)'")
-        }
-        merges.append(merge)
+  }
+
+  /// Takes the model out of a `tokenizer.json`.
+  init(tokenizerFile file: JSONValue, source: String) throws {
+    self.source = source
+    func invalid(_ message: String) -> TokenizerError { TokenizerError(.invalid, source: source, message) }
+    guard let model = file["model"], model.object != nil else { throw invalid("model: expected an object, found none") }
+    let type = model["type"]?.string ?? "BPE"
+    guard type == "BPE" else {
+      throw TokenizerError(
+        .unsupported, source: source, "model: expected BPE, found \(type); only byte-pair tokenizers are read")
+    }
+    vocabulary = try Self.vocabulary(model["vocab"], source: source)
+    guard let list = model["merges"]?.array else { throw invalid("model.merges: expected a list, found none") }
+    merges.reserveCapacity(list.count)
+    for (index, item) in list.enumerated() {
+      // "left right" in older files, ["left", "right"] in newer ones.
+      if let line = item.string {
+        merges.append(try Self.merge(line[...], "merge \(index + 1)", source: source))
+      } else if let pair = item.array, pair.count == 2, let left = pair[0].string, let right = pair[1].string {
+        merges.append((left, right))
+      } else {
+        throw invalid("merge \(index + 1): expected two symbols, found something else")
       }
     }
-    addedTokens = (file.addedTokens ?? []).map(\.token)
+    for (index, item) in (file["added_tokens"]?.array ?? []).enumerated() {
+      guard let token = AddedToken(json: item, specialByDefault: false), let id = item["id"]?.integer,
+        0...Self.largestID ~= id
+      else {
+        throw invalid(
+          "added_tokens[\(index)]: expected an object with 'id' (0 to \(Self.largestID)) and 'content', found something else")
+      }
+      addedTokens.append(token)
+      addedTokens[addedTokens.count - 1].id = id
+    }
   }
 
   /// Splits `left right`.
-  static func merge(_ line: some Collection<UInt8>) -> (left: [UInt8], right: [UInt8])? {
-    let parts = line.split(separator: 0x20, omittingEmptySubsequences: false)
-    guard parts.count == 2, parts.allSatisfy({ !$0.isEmpty }) else { return nil }
-    return (Array(parts[0]), Array(parts[1]))
+  ///
+  /// - Parameter place: Where it stands in the source, for the error message.
+  static func merge(_ line: Substring, _ place: @autoclosure () -> String, source: String) throws -> (left: String, right: String)
+  {
+    if let space = line.utf8.firstIndex(of: 0x20), space > line.startIndex {
+      let rest = line.utf8.index(after: space)
+      if rest < line.endIndex, !line.utf8[rest...].contains(0x20) { return (String(line[..<space]), String(line[rest...])) }
+    }
+    throw TokenizerError(
+      .invalid, source: source,
+      "\(place()): expected two symbols with one space between them, found '\(line)'; the file is damaged")
   }
 
-  private static func checked(_ vocabulary: [String: Int], source: String) throws -> [String: Int32] {
-    guard !vocabulary.isEmpty else {
-      throw TokenizerError(.invalid, source: source, "vocabulary: expected tokens, found none")
+  private static func vocabulary(_ object: JSONValue?, source: String) throws -> [(token: String, id: Int32)] {
+    guard let members = object?.object, !members.isEmpty else {
+      throw TokenizerError(.invalid, source: source, "vocabulary: expected an object of token texts and ids, found none")
     }
-    return try vocabulary.mapValues { id in
-      guard 0..<(1 << 24) ~= id else {
-        throw TokenizerError(.invalid, source: source, "vocabulary: expected ids from 0 to 16777215, found \(id); the file is damaged")
+    return try members.map { token, value in
+      guard let id = value.integer, 0...largestID ~= id else {
+        throw TokenizerError(
+          .invalid, source: source, "vocabulary entry '\(token)': expected an id from 0 to \(largestID), found \(value.summary)")
       }
-      return Int32(id)
+      return (token, Int32(id))
     }
   }
 }
 
-/// The parts of a `tokenizer.json` that are read.
-struct TokenizerFile: Decodable {
-  struct Model: Decodable {
-    var type: String?
-    var vocab: [String: Int]
-    var merges: [Merge]
-    var ignoreMerges: Bool?
-    var byteFallback: Bool?
-    var endOfWordSuffix: String?
-
-    enum CodingKeys: String, CodingKey {
-      case type
-      case vocab
-      case merges
-      case ignoreMerges = "ignore_merges"
-      case byteFallback = "byte_fallback"
-      case endOfWordSuffix = "end_of_word_suffix"
+extension JSONValue {
+  /// A few words for error messages.
+  var summary: String {
+    switch self {
+    case .null: "null"
+    case .bool(let value): "\(value)"
+    case .integer(let value): "\(value)"
+    case .number(let value): "\(value)"
+    case .string(let value): "'\(value)'"
+    case .array: "a list"
+    case .object: "an object"
     }
   }
+}
 
-  /// `"left right"` in older files, `["left", "right"]` in newer ones.
-  enum Merge: Decodable {
-    case line(String)
-    case pair(String, String)
-
-    init(from decoder: any Decoder) throws {
-      if let line = try? decoder.singleValueContainer().decode(String.self) {
-        self = .line(line)
-        return
-      }
-      var list = try decoder.unkeyedContainer()
-      self = .pair(try list.decode(String.self), try list.decode(String.self))
-      guard list.isAtEnd else {
-        throw DecodingError.dataCorruptedError(in: list, debugDescription: "a merge of more than two symbols")
-      }
-    }
-  }
-
-  struct Added: Decodable {
-    var id: Int
-    var content: String
-    var special: Bool?
-    var lstrip: Bool?
-    var rstrip: Bool?
-    var singleWord: Bool?
-    var normalized: Bool?
-
-    enum CodingKeys: String, CodingKey {
-      case id
-      case content
-      case special
-      case lstrip
-      case rstrip
-      case singleWord = "single_word"
-      case normalized
-    }
-
-    var token: AddedToken {
-      AddedToken(
-        content: content, id: id, isSpecial: special ?? false, stripsLeft: lstrip ?? false, stripsRight: rstrip ?? false,
-        isSingleWord: singleWord ?? false, isNormalized: normalized ?? !(special ?? false))
-    }
-  }
-
-  /// A normalizer or pre-tokenizer, as far as its kind must be known.
-  struct Step: Decodable {
-    struct Pattern: Decodable {
-      var regex: String?
-
-      enum CodingKeys: String, CodingKey {
-        case regex = "Regex"
-      }
-    }
-
-    var type: String
-    var normalizers: [Step]?
-    var pretokenizers: [Step]?
-    var individualDigits: Bool?
-    var addPrefixSpace: Bool?
-    var useRegex: Bool?
-    var pattern: Pattern?
-
-    enum CodingKeys: String, CodingKey {
-      case type
-      case normalizers
-      case pretokenizers
-      case individualDigits = "individual_digits"
-      case addPrefixSpace = "add_prefix_space"
-      case useRegex = "use_regex"
-      case pattern
-    }
-  }
-
-  var model: Model
-  var addedTokens: [Added]?
-  var normalizer: Step?
-  var preTokenizer: Step?
-
-  enum CodingKeys: String, CodingKey {
-    case model
-    case addedTokens = "added_tokens"
-    case normalizer
-    case preTokenizer = "pre_tokenizer"
-  }
-
-  /// Reads a file.
-  init(_ url: URL) throws {
-    self = try JSONFile.decode(url, expected: "a tokenizer.json with a byte-pair model")
+extension AddedToken {
+  /// Reads the fields of an entry but for its id; absent flags are as in transformers.
+  init?(json: JSONValue, specialByDefault: Bool) {
+    guard let content = json["content"]?.string else { return nil }
+    let special = specialByDefault || json["special"]?.bool ?? false
+    func flag(_ key: String) -> Bool { json[key]?.bool ?? false }
+    self.init(
+      content: content, id: 0, isSpecial: special, stripsLeft: flag("lstrip"), stripsRight: flag("rstrip"),
+      isSingleWord: flag("single_word"), isNormalized: json["normalized"]?.bool ?? !special)
   }
 }

@@ -1,0 +1,50 @@
+import Foundation
+import GenBackend
+
+/// The command line of genbench.
+public enum GenbenchCommandLine {
+  /// The version that `--version` and every record show.
+  public static let version = "0.1.0"
+
+  /// The program: parses the process's arguments, runs the command, ends the process.
+  public static func main() async -> Never {
+    let environment = ProcessInfo.processInfo.environment
+    let interrupts = Interrupts()
+    let sources = interrupts.listen()
+    let context = CommandContext(
+      console: Console(style: .detect(environment: environment)), environment: environment,
+      words: Array(CommandLine.arguments.dropFirst()), interrupts: interrupts, makeBackend: makeBackend)
+    let status = await run(context)
+    withExtendedLifetime(sources) {}
+    exit(status.code)
+  }
+
+  /// Runs the words of a context; prints the reason when it isn't success.
+  public static func run(_ context: CommandContext) async -> ProgramExit {
+    let console = context.console
+    let parser = ArgumentParser(root: GenbenchCommand.self, version: version, columns: console.style.columns)
+    let status: ProgramExit
+    do {
+      switch try parser.parse(context.words) {
+      case .text(let text):
+        console.print(text)
+        return .success
+      case .command(let command, _):
+        status = try await command.run(context)
+      }
+    } catch let error as UsageError {
+      let path = error.path.isEmpty ? [GenbenchCommand.configuration.name] : error.path
+      console.say("Error: \(error.message)")
+      console.say("Usage: \(parser.usage(of: path))")
+      console.say("  See '\((path + ["--help"]).joined(separator: " "))' for more information.")
+      status = ProgramExit(error)
+    } catch {
+      status = ProgramExit(error, signal: context.interrupts.signal)
+    }
+    console.clearTransient()
+    if let reason = status.reason, status.code != 0, let kind = ProgramExit.Kind(rawValue: status.code) {
+      console.say("genbench: exit \(status.code) (\(kind.word)): \(reason.replacingOccurrences(of: "\n", with: " "))")
+    }
+    return status
+  }
+}

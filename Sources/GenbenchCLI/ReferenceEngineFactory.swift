@@ -1,0 +1,25 @@
+import Foundation
+public import GenBackend
+import Goldens
+import Kernels
+import ReferenceEngine
+
+extension GenbenchCommandLine {
+  /// Makes the engine that a `--backend` describes.
+  ///
+  /// - Throws: `KernelSelectionError` as a usage error when its kernels can't be had on this machine.
+  public static func makeBackend(_ specification: BackendSpecification) async throws -> any GenBackend {
+    switch specification.kind {
+    case .reference:
+      var options = ReferenceBackend.Options()
+      if let name = specification.kernels, let choice = KernelChoice(rawValue: name) { options.kernels = choice }
+      options.threads = specification.threads
+      options.clipVocabulary = ProjectHome.fixtures()?.appendingPathComponent("Models/clip-vocabulary")
+      do {
+        return try ReferenceBackend(options: options)
+      } catch let error as KernelSelectionError {
+        throw CommandError(.usage, error.description)
+      }
+    }
+  }
+}

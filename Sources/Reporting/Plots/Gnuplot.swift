@@ -1,0 +1,96 @@
+public import Foundation
+
+/// gnuplot: scripts that run without this program, and the running of them.
+public enum Gnuplot {
+  /// A script with its data, as files of one folder.
+  public struct Figure: Sendable, Hashable {
+    /// The name of all its files, without ending.
+    public var name: String
+    /// The content of `NAME.dat`.
+    public var data: String
+    /// The plotting commands between `set output` and the next one.
+    public var commands: String
+
+    /// Makes a figure.
+    public init(name: String, data: String, commands: String) {
+      self.name = name
+      self.data = data
+      self.commands = commands
+    }
+
+    /// The content of `NAME.gp`; `gnuplot NAME.gp` in its folder draws `NAME.png` and `NAME.svg`.
+    public var script: String {
+      """
+      # Draws \(name).png and \(name).svg from \(name).dat: gnuplot \(name).gp
+      set encoding utf8
+      set loadpath '.'
+      set grid lc rgb '#dddddd'
+      set border 3
+      set tics nomirror
+      set key outside top center horizontal noenhanced
+      set terminal pngcairo noenhanced size 1200,700 font 'sans,11'
+      set output '\(name).png'
+      \(commands)
+      set terminal svg noenhanced size 1200,700 font 'sans,11' background rgb 'white'
+      set output '\(name).svg'
+      replot
+      set output
+
+      """
+    }
+  }
+
+  /// What became of a figure.
+  public enum Outcome: Sendable, Hashable {
+    /// The pictures are there.
+    case drawn
+    /// There's no gnuplot on this machine.
+    case missing
+    /// gnuplot refused; what it said.
+    case failed(String)
+  }
+
+  /// Text as a gnuplot string: single quotes, within which only the quote itself is special.
+  public static func quoted(_ text: String) -> String {
+    let plain = text.map { $0.isNewline ? " " : $0 }.filter { !$0.unicodeScalars.contains { $0.value < 32 } }
+    return "'" + String(plain).replacing("'", with: "''") + "'"
+  }
+
+  /// The gnuplot of the search path, or of `GENBENCH_GNUPLOT`; nil when there's none.
+  public static func executable(environment: [String: String]) -> URL? {
+    if let named = environment["GENBENCH_GNUPLOT"] {
+      return FileManager.default.isExecutableFile(atPath: named) ? URL(fileURLWithPath: named) : nil
+    }
+    for folder in (environment["PATH"] ?? "").split(separator: ":") {
+      let file = URL(fileURLWithPath: String(folder)).appendingPathComponent("gnuplot")
+      if FileManager.default.isExecutableFile(atPath: file.path) { return file }
+    }
+    return nil
+  }
+
+  /// Writes the script and the data of a figure and draws it.
+  ///
+  /// - Throws: When the files can't be written; trouble with gnuplot is an outcome, not an error.
+  public static func draw(_ figure: Figure, in folder: URL, environment: [String: String]) throws -> Outcome {
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    let script = folder.appendingPathComponent(figure.name + ".gp")
+    try Data(figure.data.utf8).write(to: folder.appendingPathComponent(figure.name + ".dat"), options: .atomic)
+    try Data(figure.script.utf8).write(to: script, options: .atomic)
+    guard let executable = executable(environment: environment) else { return .missing }
+    let process = Process()
+    process.executableURL = executable
+    process.arguments = [script.lastPathComponent]
+    process.currentDirectoryURL = folder
+    let errors = Pipe()
+    process.standardError = errors
+    process.standardOutput = FileHandle.nullDevice
+    process.standardInput = FileHandle.nullDevice
+    do { try process.run() } catch { return .failed("can't be started: \(error.localizedDescription)") }
+    let said = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    process.waitUntilExit()
+    guard process.terminationStatus == 0 else {
+      return .failed(said.isEmpty ? "exit \(process.terminationStatus)" : said.trimmingCharacters(in: .whitespacesAndNewlines))
+    }
+    return .drawn
+  }
+}

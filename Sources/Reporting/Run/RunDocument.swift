@@ -1,0 +1,168 @@
+public import Measurement
+
+/// A whole measurement: the content of `run.json`, schema `genbench.run/1`.
+///
+/// Times are whole nanoseconds, sizes bytes, `null` is "not measured".
+public struct RunDocument: Sendable, Hashable, Codable {
+  /// The schema that is written.
+  public static let schemaName = "genbench.run/1"
+
+  /// The program that measured.
+  public struct Tool: Sendable, Hashable, Codable {
+    /// `genbench`.
+    public var name: String
+    /// Its version.
+    public var version: String
+    /// The commit that it was built from.
+    @NullEncoded public var commit: String?
+    /// Whether its sources had changes that weren't committed.
+    @NullEncoded public var dirty: Bool?
+    /// How it was built.
+    public var build: BuildRecord
+
+    /// Makes a record.
+    public init(name: String, version: String, commit: String?, dirty: Bool?, build: BuildRecord) {
+      self.name = name
+      self.version = version
+      self.commit = commit
+      self.dirty = dirty
+      self.build = build
+    }
+  }
+
+  /// How the run ended.
+  public struct Exit: Sendable, Hashable, Codable {
+    /// The exit code.
+    public var code: Int32
+    /// Why.
+    @NullEncoded public var reason: String?
+
+    /// Makes a record.
+    public init(code: Int32, reason: String?) {
+      self.code = code
+      self.reason = reason
+    }
+  }
+
+  /// Whether all that was planned was done.
+  public enum Status: String, Sendable, Hashable, Codable {
+    case complete
+    case incomplete
+  }
+
+  /// `genbench.run/1`.
+  public var schema: String
+  /// A UUID of version 7: sorted by time.
+  public var runID: String
+  /// When it began, RFC 3339 in UTC.
+  public var createdAt: String
+  /// Whether all that was planned was done.
+  public var status: Status
+  /// The program that measured.
+  public var tool: Tool
+  /// The words of the command line.
+  public var command: [String]
+  /// Settings with what they came to.
+  public var config: [String: String]
+  /// Whatever the user wants to remember.
+  public var labels: [String: String]
+  /// How it ended.
+  public var exit: Exit
+  /// The machine.
+  public var environment: EnvironmentRecord
+  /// What was measured.
+  public var subjects: [RunSubject]
+  /// The measurements.
+  public var cases: [RunCase]
+
+  private enum CodingKeys: String, CodingKey {
+    case schema, status, tool, command, config, labels, exit, environment, subjects, cases
+    case runID = "run_id"
+    case createdAt = "created_at"
+  }
+
+  /// Makes a document without cases.
+  public init(
+    runID: String, createdAt: String, tool: Tool, command: [String], config: [String: String], labels: [String: String] = [:],
+    environment: EnvironmentRecord
+  ) {
+    schema = Self.schemaName
+    self.runID = runID
+    self.createdAt = createdAt
+    status = .incomplete
+    self.tool = tool
+    self.command = command
+    self.config = config
+    self.labels = labels
+    exit = Exit(code: 9, reason: "not finished")
+    self.environment = environment
+    subjects = []
+    cases = []
+  }
+}
+
+/// An engine with a loaded model.
+public struct RunSubject: Sendable, Hashable, Codable {
+  /// The engine.
+  public struct Backend: Sendable, Hashable, Codable {
+    /// How it was named: `ref`.
+    public var kind: String
+    /// What it calls itself.
+    public var name: String
+    /// Its version.
+    public var version: String
+    /// What it can do.
+    public var capabilities: [String]
+    /// What else it says: kernel set, instruction set, threads.
+    public var details: [String: String]
+
+    /// Makes a record.
+    public init(kind: String, name: String, version: String, capabilities: [String], details: [String: String]) {
+      self.kind = kind
+      self.name = name
+      self.version = version
+      self.capabilities = capabilities
+      self.details = details
+    }
+  }
+
+  /// The model.
+  public struct Model: Sendable, Hashable, Codable {
+    /// `sd15`, `sd20`, `sdxl`.
+    public var family: String
+    /// The file's or folder's name.
+    public var name: String
+    /// Weights.
+    public var params: Int
+    /// Their bytes.
+    public var bytes: Int
+    /// The arithmetic: `f32`, `bf16`.
+    public var precision: String
+
+    /// Makes a record.
+    public init(family: String, name: String, params: Int, bytes: Int, precision: String) {
+      self.family = family
+      self.name = name
+      self.params = params
+      self.bytes = bytes
+      self.precision = precision
+    }
+  }
+
+  /// What cases name it by.
+  public var id: String
+  /// The engine.
+  public var backend: Backend
+  /// The model.
+  public var model: Model
+  /// How it was set up.
+  public var settings: [String: String]
+
+  /// Makes a record.
+  public init(id: String, backend: Backend, model: Model, settings: [String: String]) {
+    self.id = id
+    self.backend = backend
+    self.model = model
+    self.settings = settings
+  }
+}

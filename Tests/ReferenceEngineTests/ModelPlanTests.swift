@@ -1,0 +1,39 @@
+import Checkpoints
+import DiffusionModels
+import ReferenceEngine
+import Tensors
+import Testing
+
+/// The plans of the published models against the figures of diffusers (parameter counts, torch's FLOP counter).
+struct ModelPlanTests {
+  @Test(arguments: [
+    (DiffusionVariant.sd15, 859_520_964, 686, 512, 803.3e9, 83_653_863, 2514e9, 123_060_480),
+    (.sd20, 865_910_724, 686, 768, 2149.1e9, 83_653_863, 5754e9, 340_387_840),
+    (.sdxl, 2_567_463_684, 1680, 1024, 6761.2e9, 83_653_863, 10470e9, 123_060_480),
+  ])
+  func countsWhatDiffusersCounts(
+    _ variant: DiffusionVariant, _ unetParameters: Int, _ unetTensors: Int, _ side: Int, _ unetOperations: Double,
+    _ vaeParameters: Int, _ decodeOperations: Double, _ textParameters: Int
+  ) throws {
+    let plan = try ModelPlan(architecture: DiffusionArchitecture(fullSize: variant), width: side, height: side)
+    let unet = try #require(plan["unet"])
+    #expect(unet.parameterCount == unetParameters)
+    #expect(unet.parameters.count == unetTensors)
+    #expect(abs(unet.floatingPointOperations / unetOperations - 1) < 0.01)
+    let vae = try #require(plan["vae"])
+    #expect(vae.parameterCount == vaeParameters)
+    #expect(vae.parameters.count == 248)
+    #expect(abs(vae.floatingPointOperations / decodeOperations - 1) < 0.01)
+    #expect(plan["text_encoder"]?.parameterCount == textParameters)
+    if variant == .sdxl { #expect(plan["text_encoder_2"]?.parameterCount == 694_659_840) }
+  }
+
+  @Test func separateGuidanceHalvesAndTilesNeedLess() throws {
+    let architecture = try DiffusionArchitecture(fullSize: .sd15)
+    let whole = try ModelPlan(architecture: architecture, width: 768, height: 768)
+    let reduced = try ModelPlan(
+      architecture: architecture, width: 768, height: 768, guidanceBatch: 1, tiling: TilingOptions(latentSize: 64))
+    #expect(try #require(reduced["unet"]).peakActivationBytes < #require(whole["unet"]).peakActivationBytes)
+    #expect(try #require(reduced["vae"]).peakActivationBytes < #require(whole["vae"]).peakActivationBytes)
+  }
+}
