@@ -24,6 +24,9 @@ static inline void genbench_spin_pause(void) {
   __builtin_ia32_pause();
 #elif defined(__aarch64__)
   __asm__ volatile("yield");
+/// Asks for a cache line that will be read soon; any address is allowed.
+static inline void genbench_prefetch(const void *address) { __builtin_prefetch(address, 0, 3); }
+
 typedef float genbench_float8 __attribute__((ext_vector_type(8)));
 
 /// Writes the transpose of an 8 x 8 block; strides in floats. The shuffles become those of the instruction set that the
@@ -95,6 +98,9 @@ static inline void genbench_bf16_to_f32_8(const void *source, float *target) {
 
 #endif
 }
+
+/// Asks for a cache line that will be read soon; any address is allowed.
+static inline void genbench_prefetch(const void *address) { __builtin_prefetch(address, 0, 3); }
 
 typedef float genbench_float8 __attribute__((ext_vector_type(8)));
 

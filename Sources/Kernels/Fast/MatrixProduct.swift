@@ -92,7 +92,7 @@ struct MatrixProduct {
   private struct ScratchLayout {
     /// Packed panels, `[panels, depth block, panelWidth]`.
     let packed = 0
-    /// Eight rows of weights on their way into a panel, twice (the second for reordered taps).
+    /// Eight rows of weights on their way into a panel; behind them, for patches, a panel whose taps aren't in order yet.
     let staging: Int
     /// Gathered patches, `[rowBlock, depth block]`.
     let patches: Int
@@ -102,7 +102,7 @@ struct MatrixProduct {
 
     init(panels: Int, blockSize: Int, gathersPatches: Bool) {
       staging = panels * blockSize * panelWidth
-      patches = staging + 9 * stagingStride(blockSize)
+      patches = staging + 8 * stagingStride(blockSize) + (gathersPatches ? blockSize * panelWidth : 0)
       edge = patches + (gathersPatches ? MatrixProduct.rowBlock * blockSize : 0)
       byteCount = (edge + tileRows * panelWidth) * MemoryLayout<Float>.stride
     }
@@ -151,10 +151,10 @@ struct MatrixProduct {
       }
     case .patches(let geometry):
       let natural = staging + 8 * stagingStride(depthRange.count)
-      packPanel(rowCount: count, depth: depthRange.count, panel: target, staging: staging) { row, target in
-        weight.read(row: first + row, from: depthRange.lowerBound, count: depthRange.count, into: natural)
-        geometry.reorderTaps(natural, channels: depthRange.count / geometry.tapCount, into: target)
+      packPanel(rowCount: count, depth: depthRange.count, panel: natural, staging: staging) { row, target in
+        weight.read(row: first + row, from: depthRange.lowerBound, count: depthRange.count, into: target)
       }
+      geometry.reorderTaps(natural, channels: depthRange.count / geometry.tapCount, into: target)
     }
   }
 

@@ -46,10 +46,12 @@ struct PatchGeometry {
     }
   }
 
-  /// `[channels, taps]`, as weights lie in their file, to `[taps, channels]`.
+  /// Rows of a panel from `[channels, taps]`, as weights lie in their file, to `[taps, channels]`.
   func reorderTaps(_ source: UnsafePointer<Float>, channels count: Int, into target: UnsafeMutablePointer<Float>) {
     for channel in 0..<count {
-      for tap in 0..<tapCount { target[tap * count + channel] = source[channel * tapCount + tap] }
+      for tap in 0..<tapCount {
+        copy(source + (channel * tapCount + tap) * panelWidth, target + (tap * count + channel) * panelWidth, panelWidth)
+      }
     }
   }
 }

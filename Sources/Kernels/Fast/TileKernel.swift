@@ -1,3 +1,5 @@
+internal import CPUFeatures
+
 /// Shape of the register tiles: `tileRows` rows of the left matrix times `panelWidth` columns of a packed panel.
 ///
 /// The accumulators, one row of the panel and one broadcast element must fit the registers: 16 on AVX2 and SSE2
@@ -98,6 +100,7 @@ func multiplyTile<Row: TileRow>(
   _ type: Row.Type, rows: Int, depth: Int, a: UnsafePointer<Float>, aStride: Int, b: UnsafePointer<Float>, bStride: Int,
   c: UnsafeMutablePointer<Float>, cStride: Int, accumulate: Bool
 ) {
+  let ahead = tileRows &* aStride
   let last = rows &- 1
   var a0 = a
   var a1 = a + min(1, last) &* aStride
@@ -130,7 +133,7 @@ func multiplyTile<Row: TileRow>(
     #endif
   }
   var panel = b
-  for _ in 0..<depth {
+  @inline(__always) func step() {
     let row = Row(at: panel)
     r0.add(Vector(repeating: a0.pointee), times: row)
     r1.add(Vector(repeating: a1.pointee), times: row)
@@ -152,6 +155,23 @@ func multiplyTile<Row: TileRow>(
     a5 += 1
     panel += bStride
   }
+  var rest = depth
+  while rest >= 16 {
+    // One cache line of each row that the next tile will read.
+    genbench_prefetch(a0 + ahead)
+    genbench_prefetch(a1 + ahead)
+    genbench_prefetch(a2 + ahead)
+    genbench_prefetch(a3 + ahead)
+    genbench_prefetch(a4 + ahead)
+    genbench_prefetch(a5 + ahead)
+    #if GENBENCH_ISA_V4 || !arch(x86_64)
+      genbench_prefetch(a6 + ahead)
+      genbench_prefetch(a7 + ahead)
+    #endif
+    for _ in 0..<16 { step() }
+    rest -= 16
+  }
+  for _ in 0..<rest { step() }
   r0.write(to: c)
   if rows > 1 { r1.write(to: c + cStride) }
   if rows > 2 { r2.write(to: c + 2 &* cStride) }

@@ -37,6 +37,14 @@ struct WeightReader {
     }
   }
 
+  /// Asks for elements that will be read soon; ones beyond the end are allowed.
+  @inline(__always)
+  func prefetch(row: Int, from start: Int, count: Int) {
+    guard let base, dtype.blockLength == 1 else { return }
+    let first = base + (row * rowLength + start) * dtype.blockBytes
+    for line in stride(from: 0, to: count * dtype.blockBytes, by: 64) { genbench_prefetch(first + line) }
+  }
+
   /// Converts 16-bit elements eight at a time; the rest through a padded group.
   @inline(__always)
   private func convert16(

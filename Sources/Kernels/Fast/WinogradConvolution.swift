@@ -7,7 +7,7 @@ internal import Tensors
 /// transformed tile, `M[p] = V[p] · U[p]ᵀ`, where V are the transformed inputs, `[36, tiles, channels]`, U the transformed
 /// filters and M, `[36, tiles, output channels]`, becomes the output. The work is done in passes of up to 128 tiles:
 /// - all threads transform the inputs of the pass into V, which they share;
-/// - each task then takes two panels of output channels: it transforms their filters for blocks of 256 input channels,
+/// - each task then takes two panels of output channels: it transforms their filters for blocks of up to 320 input channels,
 ///   multiplies, and transforms its part of M into the output.
 /// Filters are transformed once a pass (0.3 ns per weight and position, against 2.6 ns of multiplications for 128 tiles), so that no
 /// transformed copy of the weights, four times as large as the weights, is ever kept.
@@ -28,7 +28,8 @@ struct WinogradConvolution {
 
   private static let positions = 36
   private static let tilesPerPass = 128
-  private static let depthBlock = 256
+  /// Most input channels whose transformed filters stand in scratch memory at a time.
+  private static let largestDepthBlock = 320
   /// Input channels whose filters are unpacked at a time.
   private static let filterBlock = 32
   /// Floats between two positions beyond their size, so that the 36 streams don't fall on the same cache sets.
@@ -36,11 +37,19 @@ struct WinogradConvolution {
 
   /// Whether this way is the faster one, judged by multiplications.
   static func pays(images: Int, outHeight: Int, outWidth: Int, channels: Int, outChannels: Int) -> Bool {
-    guard channels >= 16, outChannels >= 8 else { return false }
+    guard channels >= 16 else { return false }
     let tiles = images * ((outHeight + 3) / 4) * ((outWidth + 3) / 4)
+    // Both ways compute whole vectors of columns.
+    let columns = (outChannels + lanes - 1) / lanes * lanes
     // The filter transform costs as much as 200 multiplications, the transforms of a tile as much as 36 · 5 per channel.
-    let transformed = (tiles * 36 + 200) * channels * outChannels + tiles * 180 * (channels + outChannels)
-    return transformed < images * outHeight * outWidth * 9 * channels * outChannels
+    let transformed = (tiles * 36 + 200) * channels * columns + tiles * 180 * (channels + columns)
+    return transformed < images * outHeight * outWidth * 9 * channels * columns
+  }
+
+  /// Input channels of one block: blocks of nearly equal size, in whole vectors.
+  private var depthBlock: Int {
+    let count = (channels + Self.largestDepthBlock - 1) / Self.largestDepthBlock
+    return ((channels + count - 1) / count + 7) / 8 * 8
   }
 
   private var tilesAcross: Int { (outWidth + 3) / 4 }
@@ -66,7 +75,7 @@ struct WinogradConvolution {
               first + tile, zeros: zeros, into: transformed + tile * paddedChannels, plane: plane, scratch: scratch)
           }
         }
-        let layout = ScratchLayout(tiles: tiles.count, channels: channels, panels: panelsPerTask)
+        let layout = ScratchLayout(tiles: tiles.count, depthBlock: depthBlock, panels: panelsPerTask)
         pool.parallelFor((panels + panelsPerTask - 1) / panelsPerTask, scratchBytes: layout.byteCount) { task, scratch in
           let taken = (task * panelsPerTask)..<min(panels, (task + 1) * panelsPerTask)
           multiply(
@@ -138,9 +147,9 @@ struct WinogradConvolution {
     let edge: Int
     let byteCount: Int
 
-    init(tiles: Int, channels: Int, panels: Int) {
+    init(tiles: Int, depthBlock: Int, panels: Int) {
       let natural = 9 * WinogradConvolution.filterBlock
-      filterPlane = min(channels, WinogradConvolution.depthBlock) * panelWidth + WinogradConvolution.skew
+      filterPlane = depthBlock * panelWidth + WinogradConvolution.skew
       productPlane = tiles * panels * panelWidth + WinogradConvolution.skew
       products = panels * WinogradConvolution.positions * filterPlane
       self.natural = products + WinogradConvolution.positions * productPlane
@@ -156,8 +165,8 @@ struct WinogradConvolution {
   ) {
     let width = panels.count * panelWidth
     let panelFilters = Self.positions * layout.filterPlane
-    for first in stride(from: 0, to: channels, by: Self.depthBlock) {
-      let depth = first..<min(channels, first + Self.depthBlock)
+    for first in stride(from: 0, to: channels, by: depthBlock) {
+      let depth = first..<min(channels, first + depthBlock)
       for panel in panels {
         transformFilters(
           panel: panel, channels: depth, into: scratch + layout.filters + (panel - panels.lowerBound) * panelFilters,
@@ -198,7 +207,10 @@ struct WinogradConvolution {
       packPanel(
         rowCount: min(panelWidth, epilogue.columns - firstRow), depth: 9 * count, panel: natural,
         staging: scratch + layout.staging
-      ) { row, target in weight.read(row: firstRow + row, from: 9 * first, count: 9 * count, into: target) }
+      ) { row, target in
+        weight.read(row: firstRow + row, from: 9 * first, count: 9 * count, into: target)
+        weight.prefetch(row: firstRow + row, from: 9 * (first + count), count: 9 * count)
+      }
       for channel in 0..<count {
         for vector in 0..<FullRow.vectorCount {
           // Nine taps, row-major, `panelWidth` floats apart.
