@@ -99,7 +99,7 @@ let package = Package(
     .testTarget(name: "SchedulersTests", dependencies: ["Schedulers", "Tensors", "TestSupport", "Goldens"]),
     .testTarget(
       name: "KernelsTests",
-      dependencies: ["Kernels", "KernelContract", "KernelsReference", "Tensors", "TestSupport", "Goldens"]
+      dependencies: ["Kernels", "KernelContract", "KernelsReference", "Tensors", "Checkpoints", "TestSupport", "Goldens"]
         + fastVariants.map { .init(stringLiteral: $0.name) }),
     .testTarget(
       name: "DiffusionModelsTests",

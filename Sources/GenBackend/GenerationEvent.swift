@@ -49,7 +49,9 @@ public struct Stage: RawRepresentable, Sendable, Hashable, Codable, CustomString
   public static let decode = Stage(rawValue: "decode")
 }
 
-/// Something that happened during a request. Times are ``MonotonicTime`` of the process that did the work.
+/// Something that happened during a request.
+///
+/// Times are ``MonotonicTime`` of the process that did the work.
 public enum GenerationEvent: Sendable {
   /// A stage began.
   case began(Stage, index: Int?, timeNs: UInt64)

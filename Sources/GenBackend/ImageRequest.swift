@@ -1,6 +1,8 @@
 public import Tensors
 
-/// An image to make. Every absent option means the model's own default.
+/// An image to make.
+///
+/// Every absent option means the model's own default.
 public struct ImageRequest: Sendable {
   /// What is done with a prompt that has more tokens than the encoder's window.
   public enum LongPrompt: String, Sendable, Hashable, Codable, CaseIterable {
@@ -33,7 +35,9 @@ public struct ImageRequest: Sendable {
   public var steps: Int?
   /// Weight of the prompt; guidance is off at 1 and below.
   public var guidanceScale: Double?
-  /// `guidance_rescale` φ in 0...1 of Lin et al. 2023, arXiv:2305.08891, section 3.4.
+  /// How far guided predictions are brought back to the conditional spread, 0...1.
+  ///
+  /// The φ of Lin et al. 2023, arXiv:2305.08891, section 3.4; diffusers' `guidance_rescale`.
   public var guidanceRescale: Double
   /// Scheduler name with an optional suffix, a diffusers class or an A1111 label.
   public var scheduler: String?

@@ -63,7 +63,7 @@ public struct ModelInfo: Sendable, Hashable, Codable {
   public var variant: String
   /// What this model can do.
   public var capabilities: Set<Capability>
-  /// The sizes that the model was made for; the first is the default. Empty for text models.
+  /// The sizes that the model was made for, the default first; empty for text models.
   public var nativeSizes: [ImageSize]
   /// Width and height of any request must be multiples of this.
   public var sizeMultiple: Int

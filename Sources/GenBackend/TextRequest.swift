@@ -2,7 +2,9 @@ public import Tensors
 
 /// Text to make.
 public struct TextRequest: Sendable {
-  /// How the next token is chosen. Temperature 0 is greedy: the others don't matter then.
+  /// How the next token is chosen.
+  ///
+  /// Temperature 0 is greedy: the others don't matter then.
   public struct Sampling: Sendable, Hashable, Codable {
     /// Divides the logits; 0...2.
     public var temperature: Double

@@ -51,7 +51,7 @@ public struct GoldenCase: Sendable, CustomStringConvertible {
 
   /// The stable id, equal to the path below `Fixtures/`: `schedulers/ddim/leading-10`.
   public let id: String
-  /// What is tested: `groupNorm`, `scheduler`, `unet`, …
+  /// What is tested, such as `groupNorm` or `unet2DConditionModel`.
   public let op: String
   /// How close a result must be.
   public let tolerance: Tolerance

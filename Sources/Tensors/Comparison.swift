@@ -8,8 +8,9 @@ public struct Comparison: Sendable, Equatable {
   public var normalizedMeanSquaredError: Double
   /// Row-major position of the largest difference, or of the first value that isn't finite.
   public var worstIndex: Int
-  /// The two values there.
+  /// The actual value there.
   public var worstActual: Float
+  /// The expected value there.
   public var worstExpected: Float
   /// Whether a value is NaN or infinite in one tensor and not the same in the other; then no limit passes.
   public var hasNonFiniteMismatch: Bool

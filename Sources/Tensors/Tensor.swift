@@ -1,4 +1,6 @@
-/// The memory behind one or more tensors. Written only while uniquely referenced, so that sharing it is safe.
+/// The memory behind one or more tensors.
+///
+/// Written only while uniquely referenced, so that sharing it is safe.
 final class TensorStorage: @unchecked Sendable {
   let pointer: UnsafeMutablePointer<Float>
   private let capacity: Int

@@ -27,9 +27,13 @@ extension GoldenCase {
   func loader(_ kernels: any KernelSet, folder: String? = nil) throws -> ParameterLoader {
     guard let folder else { return ParameterLoader(FileParameters(CaseWeights(file: try tensors())), kernels: kernels) }
     let path = Fixtures.folder.appendingPathComponent(folder)
-    let stem = folder.contains("text_encoder") ? "model" : "diffusion_pytorch_model"
-    let diffusers = try DiffusersFolder(path: path.deletingLastPathComponent().path)
-    let weights = try diffusers.weights(path.lastPathComponent, stem: stem)
+    let checkpoint = try DiffusionCheckpoint(folder: DiffusersFolder(path: path.deletingLastPathComponent().path))
+    let weights: any WeightSource
+    switch path.lastPathComponent {
+    case "unet": weights = checkpoint.unet
+    case "vae": weights = checkpoint.vae
+    case let other: throw CheckpointError(.unsupported, file: folder, "no network '\(other)' in this test")
+    }
     return ParameterLoader(FileParameters(weights), kernels: kernels)
   }
 

@@ -131,7 +131,9 @@ struct ReferenceBackendTests {
     #expect(log.warnings.contains { $0.contains("5 tokens") })
 
     request.longPrompt = .error
-    let error = await #expect(throws: BackendError.self) { try await backend.generateImages(request, control: GenerationControl()) }
+    let error = await #expect(throws: BackendError.self) {
+      try await backend.generateImages(request, control: GenerationControl())
+    }
     #expect(error?.code == .invalidInput)
 
     request.longPrompt = .chunk
@@ -158,10 +160,16 @@ struct ReferenceBackendTests {
     Refusal("guidance NaN") { request, _ in request.guidanceScale = .nan },
     Refusal("guidance infinite") { request, _ in request.guidanceScale = .infinity },
     Refusal("guidance -1") { request, _ in request.guidanceScale = -1 },
-    Refusal("width not a multiple") { request, model in request.size = ImageSize(width: model.sizeMultiple + 1, height: model.sizeMultiple) },
+    Refusal("width not a multiple") { request, model in
+      request.size = ImageSize(width: model.sizeMultiple + 1, height: model.sizeMultiple)
+    },
     Refusal("width 0") { request, model in request.size = ImageSize(width: 0, height: model.sizeMultiple) },
-    Refusal("height negative") { request, model in request.size = ImageSize(width: model.sizeMultiple, height: -model.sizeMultiple) },
-    Refusal("width huge") { request, model in request.size = ImageSize(width: model.sizeMultiple << 40, height: model.sizeMultiple) },
+    Refusal("height negative") { request, model in
+      request.size = ImageSize(width: model.sizeMultiple, height: -model.sizeMultiple)
+    },
+    Refusal("width huge") { request, model in
+      request.size = ImageSize(width: model.sizeMultiple << 40, height: model.sizeMultiple)
+    },
     Refusal("scheduler unknown") { request, _ in request.scheduler = "dpmpp_2n" },
     Refusal("spacing unknown") { request, _ in request.timestepSpacing = "sideways" },
     Refusal("rng unknown") { request, _ in request.randomSource = "dice" },
@@ -194,7 +202,9 @@ struct ReferenceBackendTests {
     let model = try await backend.load(LoadRequest(path: smallModel("sd15")), control: GenerationControl())
     var request = request(model)
     refusal.change(&request, model)
-    let error = await #expect(throws: BackendError.self) { try await backend.generateImages(request, control: GenerationControl()) }
+    let error = await #expect(throws: BackendError.self) {
+      try await backend.generateImages(request, control: GenerationControl())
+    }
     #expect(error?.code == .invalidInput, "\(String(describing: error))")
     _ = try await backend.generateImages(self.request(model, steps: 1), control: GenerationControl())
   }

@@ -1,6 +1,6 @@
 public import Tensors
 
-/// A small seeded generator for test data (SplitMix64, Steele et al. 2014); the same values on every platform.
+/// A small seeded generator for test data, the same on every platform: SplitMix64 (Steele and others 2014).
 public struct TestRandom: RandomNumberGenerator {
   private var state: UInt64
 

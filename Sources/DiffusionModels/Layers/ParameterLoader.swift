@@ -41,7 +41,7 @@ public final class FileParameters: ParameterSource {
   /// Fails when the files hold tensors that the network didn't ask for: then they belong to another one.
   ///
   /// - Throws: `CheckpointError` `.invalid`, naming the first of them.
-  public func requireAllUsed(ignoring isIgnored: (String) -> Bool = { _ in false }) throws(CheckpointError) {
+  public func requireAllUsed(except isIgnored: (String) -> Bool = { _ in false }) throws(CheckpointError) {
     let extra = unused.filter { !isIgnored($0) }.sorted()
     guard let first = extra.first else { return }
     throw CheckpointError(

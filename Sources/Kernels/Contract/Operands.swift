@@ -1,7 +1,7 @@
 public import Tensors
 
 /// A function applied to each element.
-public enum Activation: String, Sendable, CaseIterable {
+public enum Activation: String, Sendable, CaseIterable, Codable {
   /// The identity.
   case none
   /// `x · sigmoid(x)`.

@@ -47,7 +47,8 @@ struct ImageRequestValidator {
     if let latents = request.latents {
       let multiple = info.sizeMultiple
       let target = request.image.map { $0.shape } ?? [1, 3, size.height, size.width]
-      let (height, width) = request.size.map { ($0.height, $0.width) } ?? (target[2] / multiple * multiple, target[3] / multiple * multiple)
+      let (height, width) =
+        request.size.map { ($0.height, $0.width) } ?? (target[2] / multiple * multiple, target[3] / multiple * multiple)
       let expected: Shape = [1, latentChannels, height / multiple, width / multiple]
       guard latents.shape == expected else {
         throw invalid("latents: expected shape \(expected) for \(width)x\(height), found \(latents.shape)")

@@ -44,7 +44,8 @@ struct ModelLoader {
     try networks.buildAll()
     let info = try modelInfo(checkpoint, id: id, loadNs: MonotonicTime.nanoseconds() - start)
     return LoadedDiffusionModel(
-      info: info, networks: networks, tokenizers: tokenizers, reduceMemory: request.reduceMemory, memoryLimit: options.memoryLimit)
+      info: info, networks: networks, tokenizers: tokenizers, reduceMemory: request.reduceMemory, memoryLimit: options.memoryLimit
+    )
   }
 
   private func tokenizer(_ encoder: TextEncoderCheckpoint) throws -> CLIPTokenizer {
@@ -58,7 +59,8 @@ struct ModelLoader {
       guard let folder = options.clipVocabulary else {
         throw BackendError(
           .modelNotFound,
-          "the checkpoint carries no tokenizer, and CLIP's vocabulary isn't at hand; point GENBENCH_HOME to the folder that holds Fixtures")
+          "the checkpoint carries no tokenizer, and CLIP's vocabulary isn't at hand; point GENBENCH_HOME to the folder that holds Fixtures"
+        )
       }
       files = try CLIPTokenizer.Files(folder: folder)
     }
@@ -66,7 +68,8 @@ struct ModelLoader {
     guard tokenizer.vocabularySize <= encoder.config.vocabSize else {
       throw BackendError(
         .invalidModel,
-        "tokenizer: \(tokenizer.vocabularySize) tokens, but the text encoder has embeddings for \(encoder.config.vocabSize); they don't belong together")
+        "tokenizer: \(tokenizer.vocabularySize) tokens, but the text encoder has embeddings for \(encoder.config.vocabSize); they don't belong together"
+      )
     }
     return tokenizer
   }

@@ -116,7 +116,8 @@ private struct WeightGenerator {
     let count = parameter.shape.elementCount
     if buffer.count < count { buffer = [Float16](repeating: 0, count: count) }
     if parameter.shape.rank == 1 {
-      let isNormScale = parameter.name.hasSuffix("norm.weight") || parameter.name.hasSuffix("norm1.weight")
+      let isNormScale =
+        parameter.name.hasSuffix("norm.weight") || parameter.name.hasSuffix("norm1.weight")
         || parameter.name.hasSuffix("norm2.weight") || parameter.name.hasSuffix("norm3.weight")
         || parameter.name.hasSuffix("norm_out.weight")
       for index in 0..<count { buffer[index] = isNormScale ? 1 : 0 }

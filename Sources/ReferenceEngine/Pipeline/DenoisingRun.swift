@@ -23,7 +23,8 @@ struct DenoisingRun {
   private var noise: any NoiseSource
 
   init(
-    pipeline: StableDiffusionPipeline, request: ImageRequest, settings: StableDiffusionPipeline.Settings, scheduler: any Scheduler,
+    pipeline: StableDiffusionPipeline, request: ImageRequest, settings: StableDiffusionPipeline.Settings,
+    scheduler: any Scheduler,
     clock: StageClock, context: ExecutionContext, recordsTrace: Bool
   ) {
     self.pipeline = pipeline
@@ -125,6 +126,8 @@ struct DenoisingRun {
     }
     let unit = clock.measure(.latents) { request.latents ?? noise.normals(shape: shape) }
     if let mask = request.mask {
+      // diffusers also encodes the masked image, which only a nine-channel UNet looks at; its draw is made all the same.
+      _ = noise.normals(shape: shape)
       inpainting = InpaintingSource(
         image: source.unitValues, mask: source.resized(mask), imageLatents: imageLatents, noise: unit, latentShape: shape)
       if request.strength >= 1 {

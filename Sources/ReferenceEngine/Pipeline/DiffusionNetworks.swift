@@ -38,14 +38,13 @@ final class DiffusionNetworks: Sendable {
     return built
   }
 
-  /// Builds a network from a component's files and makes sure that every tensor found its place.
+  /// Builds a network from a component's files and makes sure that every tensor found its place, but for ignored prefixes.
   private func build<Network>(
-    _ weights: any WeightSource, ignoring isIgnored: (String) -> Bool = { _ in false },
-    _ body: (ParameterLoader) throws(CheckpointError) -> Network
+    _ weights: any WeightSource, ignoring ignored: [String] = [], _ body: (ParameterLoader) throws(CheckpointError) -> Network
   ) throws(CheckpointError) -> Network {
     let parameters = FileParameters(weights)
     let network = try body(ParameterLoader(parameters, kernels: kernels))
-    try parameters.requireAllUsed(ignoring: isIgnored)
+    try parameters.requireAllUsed { name in ignored.contains { name.hasPrefix($0) } }
     return network
   }
 
@@ -60,7 +59,7 @@ final class DiffusionNetworks: Sendable {
 
   private func buildTextEncoder(_ encoder: TextEncoderCheckpoint) throws(CheckpointError) -> CLIPTextModel {
     // Single files carry a projection and a temperature that the encoder without projection has no use for.
-    try build(encoder.weights, ignoring: { $0 == "text_projection.weight" || $0 == "logit_scale" }) {
+    try build(encoder.weights, ignoring: ["text_projection.weight", "logit_scale"]) {
       loader throws(CheckpointError) in try CLIPTextModel(config: encoder.config, loader: loader)
     }
   }
@@ -75,7 +74,7 @@ final class DiffusionNetworks: Sendable {
 
   func vaeDecoder() throws(CheckpointError) -> AutoencoderKL {
     try network(\.decoder) { () throws(CheckpointError) in
-      try build(checkpoint.vae, ignoring: { $0.hasPrefix("encoder.") || $0.hasPrefix("quant_conv.") }) {
+      try build(checkpoint.vae, ignoring: ["encoder.", "quant_conv."]) {
         loader throws(CheckpointError) in
         try AutoencoderKL(config: checkpoint.vaeConfig, parts: [.decoder], loader: loader)
       }
@@ -84,7 +83,7 @@ final class DiffusionNetworks: Sendable {
 
   func vaeEncoder() throws(CheckpointError) -> AutoencoderKL {
     try network(\.encoder) { () throws(CheckpointError) in
-      try build(checkpoint.vae, ignoring: { $0.hasPrefix("decoder.") || $0.hasPrefix("post_quant_conv.") }) {
+      try build(checkpoint.vae, ignoring: ["decoder.", "post_quant_conv."]) {
         loader throws(CheckpointError) in
         try AutoencoderKL(config: checkpoint.vaeConfig, parts: [.encoder], loader: loader)
       }

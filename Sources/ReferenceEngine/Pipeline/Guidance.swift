@@ -1,13 +1,16 @@
 import Tensors
 
-/// Classifier-free guidance: `u + g (c - u)`. Ho & Salimans 2022, arXiv:2207.12598, eq. 6, in diffusers' weighting.
+/// Classifier-free guidance, `u + g (c - u)`.
+///
+/// Ho & Salimans 2022, arXiv:2207.12598, eq. 6, in diffusers' weighting.
 func guided(unconditional: Tensor, conditional: Tensor, scale: Double) -> Tensor {
   let scale = Float(scale)
   return unconditional.zip(conditional) { u, c in u + scale * (c - u) }
 }
 
-/// Brings a guided prediction back to the spread of the conditional one and mixes the two by `rescale`; equals diffusers'
-/// `rescale_noise_cfg`. Lin et al. 2023, arXiv:2305.08891, eq. 15-16.
+/// Brings a guided prediction back to the spread of the conditional one and mixes the two; equals diffusers' `rescale_noise_cfg`.
+///
+/// Lin et al. 2023, arXiv:2305.08891, eq. 15-16.
 ///
 /// - Parameter rescale: φ, 0...1.
 func rescaledGuidance(_ guided: Tensor, conditional: Tensor, rescale: Double) -> Tensor {

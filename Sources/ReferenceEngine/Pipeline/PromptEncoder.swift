@@ -38,7 +38,8 @@ struct PromptEncoder {
       if longPrompt == .error, encoding.droppedTokenCount > 0 {
         throw BackendError(
           .invalidInput,
-          "prompt: at most \(length - 2) tokens fit, \(encoding.droppedTokenCount) too many; shorten it or allow truncation or chunks")
+          "prompt: at most \(length - 2) tokens fit, \(encoding.droppedTokenCount) too many; shorten it or allow truncation or chunks"
+        )
       }
       return PromptTokens(windows: [encoding.ids], droppedTokens: encoding.droppedTokenCount)
     }

@@ -36,7 +36,9 @@ struct StableDiffusionPipeline {
   /// Makes all images of a request.
   ///
   /// - Throws: `BackendError`, `CancelledError`, `CheckpointError`, `SchedulerError`.
-  func run(_ request: ImageRequest, settings: Settings, scheduler: any Scheduler, control: GenerationControl) throws -> ImageResult {
+  func run(_ request: ImageRequest, settings: Settings, scheduler: any Scheduler, control: GenerationControl) throws
+    -> ImageResult
+  {
     let clock = StageClock(control: control)
     var trace: [String: Tensor] = [:]
     let blocks = BlockRecorder()
@@ -167,7 +169,9 @@ struct StableDiffusionPipeline {
     let pixels = CLIPImageProcessor(config: safety.imageProcessor)(bitmap)
     let scores = try checker(pixels, context)
     guard scores.allSatisfy({ !$0.isFlagged }) else {
-      return (Bitmap(width: bitmap.width, height: bitmap.height, samples: [UInt8](repeating: 0, count: bitmap.samples.count)), .filtered)
+      return (
+        Bitmap(width: bitmap.width, height: bitmap.height, samples: [UInt8](repeating: 0, count: bitmap.samples.count)), .filtered
+      )
     }
     return (bitmap, .passed)
   }

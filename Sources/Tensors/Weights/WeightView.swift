@@ -1,9 +1,9 @@
 /// Keeps the memory of weight views alive: a memory-mapped file, or an array.
 public protocol WeightOwner: AnyObject, Sendable {}
 
-/// A weight as it lies in its file: name, type, shape, bytes. Nothing is converted before use.
+/// A weight as it lies in its file: name, type, shape, bytes.
 ///
-/// The bytes are never written, and `owner` keeps them mapped as long as a view exists.
+/// Nothing is converted before use. The bytes are never written, and `owner` keeps them mapped as long as a view exists.
 public struct WeightView: @unchecked Sendable {
   /// The name in the checkpoint, for messages and traces.
   public let name: String
