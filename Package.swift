@@ -36,6 +36,8 @@ let package = Package(
     .executable(name: "genbench", targets: ["genbench"]),
     .library(name: "GenBackend", targets: ["GenBackend"]),
     .library(name: "ReferenceEngine", targets: ["ReferenceEngine"]),
+    .library(name: "RunAnywhere", targets: ["RunAnywhere"]),
+    .library(name: "Conformance", targets: ["Conformance"]),
   ],
   targets: [
     // C libraries and shims.
@@ -71,13 +73,23 @@ let package = Package(
     // Networks and pipelines.
     .target(
       name: "DiffusionModels", dependencies: ["KernelContract", "Tensors", "Checkpoints", "Imaging"], swiftSettings: optimised),
+    .target(
+      name: "VisionLanguageModels",
+      dependencies: ["KernelContract", "Kernels", "Tensors", "Checkpoints", "Tokenizers", "Imaging"], swiftSettings: optimised),
     .target(name: "GenBackend", dependencies: ["Tensors"]),
     .target(
       name: "ReferenceEngine",
       dependencies: [
-        "GenBackend", "Schedulers", "Tokenizers", "DiffusionModels", "Kernels", "KernelContract", "Checkpoints", "Imaging",
+        "GenBackend", "Schedulers", "Tokenizers", "DiffusionModels", "VisionLanguageModels", "Kernels", "KernelContract",
+        "Checkpoints", "Imaging",
         "Tensors",
       ], swiftSettings: optimised),
+
+    // The API surfaces of the mission, over any backend.
+    .target(name: "RunAnywhere", dependencies: ["GenBackend", "Imaging", "Tensors"]),
+
+    // Judging.
+    .target(name: "Conformance", dependencies: ["GenBackend", "RunAnywhere", "Goldens", "Checkpoints", "Imaging", "Tensors"]),
 
     // Measuring and telling.
     .target(name: "Measurement", dependencies: ["GenBackend", "Tensors"]),
@@ -85,7 +97,8 @@ let package = Package(
     .target(
       name: "GenbenchCLI",
       dependencies: [
-        "ReferenceEngine", "GenBackend", "Measurement", "Reporting", "Goldens", "Tokenizers", "Schedulers", "Checkpoints",
+        "ReferenceEngine", "GenBackend", "RunAnywhere", "Conformance", "Measurement", "Reporting", "Goldens", "Tokenizers",
+        "Schedulers", "Checkpoints",
         "DiffusionModels", "Kernels", "KernelContract", "Imaging", "Tensors", "CPUFeatures",
       ]),
     .executableTarget(name: "genbench", dependencies: ["GenbenchCLI"]),
@@ -107,14 +120,31 @@ let package = Package(
         "DiffusionModels", "Kernels", "KernelContract", "Checkpoints", "Tensors", "Imaging", "TestSupport", "Goldens",
       ]),
     .testTarget(
+      name: "VisionLanguageModelsTests",
+      dependencies: [
+        "VisionLanguageModels", "Kernels", "KernelContract", "Checkpoints", "Tokenizers", "Tensors", "Imaging", "TestSupport",
+        "Goldens",
+      ]),
+    .testTarget(
       name: "ReferenceEngineTests",
       dependencies: [
-        "ReferenceEngine", "GenBackend", "DiffusionModels", "Kernels", "KernelContract", "Checkpoints", "Tensors", "Imaging", "Schedulers",
+        "ReferenceEngine", "GenBackend", "DiffusionModels", "Kernels", "KernelContract", "Checkpoints", "Tensors", "Imaging",
+        "Schedulers",
         "Tokenizers", "TestSupport", "Goldens",
+      ]),
+    .testTarget(name: "RunAnywhereTests", dependencies: ["RunAnywhere", "GenBackend", "Imaging", "Tensors", "TestSupport"]),
+    .testTarget(
+      name: "ConformanceTests",
+      dependencies: [
+        "Conformance", "RunAnywhere", "ReferenceEngine", "GenBackend", "Goldens", "Kernels", "Tensors", "TestSupport",
       ]),
     .testTarget(name: "MeasurementTests", dependencies: ["Measurement", "GenBackend", "TestSupport"]),
     .testTarget(name: "ReportingTests", dependencies: ["Reporting", "Measurement", "TestSupport"]),
-    .testTarget(name: "GenbenchCLITests", dependencies: ["GenbenchCLI", "TestSupport", "Goldens", "Checkpoints", "Tensors"]),
+    .testTarget(
+      name: "GenbenchCLITests",
+      dependencies: [
+        "GenbenchCLI", "GenBackend", "Imaging", "Measurement", "Reporting", "TestSupport", "Goldens", "Checkpoints", "Tensors",
+      ]),
   ] + fastTargets
 )
 

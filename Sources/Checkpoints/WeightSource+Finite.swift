@@ -17,9 +17,20 @@ extension WeightView {
   // An IEEE number isn't finite exactly when all bits of its exponent are set.
   private func firstMatch<Bits: FixedWidthInteger>(_ type: Bits.Type, mask: Bits) -> Int? {
     let width = MemoryLayout<Bits>.stride
-    for position in 0..<shape.elementCount
-    where bytes.loadUnaligned(fromByteOffset: position * width, as: Bits.self) & mask == mask {
-      return position
+    let chunk = 1024
+    for start in stride(from: 0, to: shape.elementCount, by: chunk) {
+      let end = min(start + chunk, shape.elementCount)
+      // No early exit inside a chunk, so that it becomes vector instructions.
+      var found = Bits.zero
+      for position in start..<end {
+        let bits = bytes.loadUnaligned(fromByteOffset: position * width, as: Bits.self)
+        found |= bits & mask == mask ? 1 : 0
+      }
+      if found == 0 { continue }
+      for position in start..<end
+      where bytes.loadUnaligned(fromByteOffset: position * width, as: Bits.self) & mask == mask {
+        return position
+      }
     }
     return nil
   }

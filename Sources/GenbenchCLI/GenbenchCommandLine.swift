@@ -20,10 +20,10 @@ public enum GenbenchCommandLine {
   }
 
   /// Runs the words of a context; prints the reason when it isn't success.
-  public static func run(_ context: CommandContext) async -> ExitStatus {
+  public static func run(_ context: CommandContext) async -> ProgramExit {
     let console = context.console
     let parser = ArgumentParser(root: GenbenchCommand.self, version: version, columns: console.style.columns)
-    let status: ExitStatus
+    let status: ProgramExit
     do {
       switch try parser.parse(context.words) {
       case .text(let text):
@@ -37,12 +37,12 @@ public enum GenbenchCommandLine {
       console.say("Error: \(error.message)")
       console.say("Usage: \(parser.usage(of: path))")
       console.say("  See '\((path + ["--help"]).joined(separator: " "))' for more information.")
-      status = ExitStatus(error)
+      status = ProgramExit(error)
     } catch {
-      status = ExitStatus(error, signal: context.interrupts.signal)
+      status = ProgramExit(error, signal: context.interrupts.signal)
     }
     console.clearTransient()
-    if let reason = status.reason, status.code != 0, let kind = ExitStatus.Kind(rawValue: status.code) {
+    if let reason = status.reason, status.code != 0, let kind = ProgramExit.Kind(rawValue: status.code) {
       console.say("genbench: exit \(status.code) (\(kind.word)): \(reason.replacingOccurrences(of: "\n", with: " "))")
     }
     return status

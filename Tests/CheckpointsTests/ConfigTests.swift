@@ -64,7 +64,9 @@ import Testing
       ], file: "vae")
     #expect(vae.scalingFactor == 0.18215 && vae.scaleFactor == 8 && vae.useQuantConv && vae.midBlockAddAttention)
     let text = try CLIPTextModelConfig(
-      json: ["architectures": ["CLIPTextModelWithProjection"], "hidden_act": "gelu", "hidden_size": 1280, "num_attention_heads": 20],
+      json: [
+        "architectures": ["CLIPTextModelWithProjection"], "hidden_act": "gelu", "hidden_size": 1280, "num_attention_heads": 20,
+      ],
       file: "text")
     #expect(text.hasProjection && text.hiddenAct == .gelu && text.vocabSize == 49408 && text.maxPositionEmbeddings == 77)
     let checker = try StableDiffusionSafetyCheckerConfig(
@@ -90,27 +92,29 @@ import Testing
 
   // MARK: - Refused
 
-  @Test(arguments: [
-    ("class_embed_type", "timestep"), ("addition_embed_type", "image"), ("time_cond_proj_dim", 256),
-    ("resnet_time_scale_shift", "scale_shift"), ("only_cross_attention", true), ("only_cross_attention", [false, true]),
-    ("dual_cross_attention", true), ("mid_block_type", "UNetMidBlock2D"), ("center_input_sample", true), ("act_fn", "gelu"),
-    ("encoder_hid_dim", 768), ("num_class_embeds", 1000), ("conv_in_kernel", 1), ("attention_type", "gated"),
-    ("time_embedding_type", "fourier"), ("down_block_types", ["SkipDownBlock2D"]), ("down_block_types", []),
-    ("transformer_layers_per_block", [[1], [2], [3], [4]]), ("cross_attention_dim", [768, 768, 768, 1024]),
-    ("downsample_padding", 0), ("class_embeddings_concat", true), ("resnet_out_scale_factor", 0.5),
-    ("up_block_types", ["CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "UpBlock2D"]),
-  ] as [(String, JSONValue)])
+  @Test(
+    arguments: [
+      ("class_embed_type", "timestep"), ("addition_embed_type", "image"), ("time_cond_proj_dim", 256),
+      ("resnet_time_scale_shift", "scale_shift"), ("only_cross_attention", true), ("only_cross_attention", [false, true]),
+      ("dual_cross_attention", true), ("mid_block_type", "UNetMidBlock2D"), ("center_input_sample", true), ("act_fn", "gelu"),
+      ("encoder_hid_dim", 768), ("num_class_embeds", 1000), ("conv_in_kernel", 1), ("attention_type", "gated"),
+      ("time_embedding_type", "fourier"), ("down_block_types", ["SkipDownBlock2D"]), ("down_block_types", []),
+      ("transformer_layers_per_block", [[1], [2], [3], [4]]), ("cross_attention_dim", [768, 768, 768, 1024]),
+      ("downsample_padding", 0), ("class_embeddings_concat", true), ("resnet_out_scale_factor", 0.5),
+      ("up_block_types", ["CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "UpBlock2D"]),
+    ] as [(String, JSONValue)])
   func refusesUnbuiltFeatures(_ key: String, _ value: JSONValue) {
     expectFailure(.unsupported, "'\(key)'") { _ = try unet(.object([key: value])) }
   }
 
-  @Test(arguments: [
-    ("in_channels", 0), ("in_channels", "4"), ("in_channels", 1.5), ("block_out_channels", [320, 640]),
-    ("block_out_channels", [320, 640, 1280, 1281]), ("block_out_channels", [320, 640, 1280, 2_000_000]),
-    ("attention_head_dim", [8, 8]), ("attention_head_dim", 7), ("attention_head_dim", -8), ("norm_num_groups", 0),
-    ("norm_eps", "small"), ("layers_per_block", [2, 2]), ("flip_sin_to_cos", 1), ("norm_num_groups", 33),
-    ("up_block_types", ["UpBlock2D"]), ("cross_attention_dim", 0), ("norm_eps", .number(.nan)),
-  ] as [(String, JSONValue)])
+  @Test(
+    arguments: [
+      ("in_channels", 0), ("in_channels", "4"), ("in_channels", 1.5), ("block_out_channels", [320, 640]),
+      ("block_out_channels", [320, 640, 1280, 1281]), ("block_out_channels", [320, 640, 1280, 2_000_000]),
+      ("attention_head_dim", [8, 8]), ("attention_head_dim", 7), ("attention_head_dim", -8), ("norm_num_groups", 0),
+      ("norm_eps", "small"), ("layers_per_block", [2, 2]), ("flip_sin_to_cos", 1), ("norm_num_groups", 33),
+      ("up_block_types", ["UpBlock2D"]), ("cross_attention_dim", 0), ("norm_eps", .number(.nan)),
+    ] as [(String, JSONValue)])
   func refusesContradictions(_ key: String, _ value: JSONValue) {
     expectFailure(.invalid, key) { _ = try unet(.object([key: value])) }
   }

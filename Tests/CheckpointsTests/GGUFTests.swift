@@ -19,7 +19,9 @@ import Testing
   private static var small: GGUFBuilder {
     var builder = GGUFBuilder()
     builder.add("general.architecture", "test")
-    builder.addKey("list", type: 9, GGUFBuilder.little(UInt32(8)) + GGUFBuilder.little(UInt64(2)) + ["a", "bc"].flatMap { GGUFBuilder.string($0.utf8) })
+    builder.addKey(
+      "list", type: 9,
+      GGUFBuilder.little(UInt32(8)) + GGUFBuilder.little(UInt64(2)) + ["a", "bc"].flatMap { GGUFBuilder.string($0.utf8) })
     builder.add("a", [1, 2, 3, 4, 5, 6], extents: [3, 2])
     builder.add("b", [7], extents: [1])
     return builder
@@ -156,7 +158,8 @@ import Testing
   @Test func boundsNesting() {
     func nested(_ depth: Int) -> [UInt8] {
       let inner = GGUFBuilder.little(UInt32(9)) + GGUFBuilder.little(UInt64(1))
-      return Array(repeatElement(inner, count: depth - 1).joined()) + GGUFBuilder.little(UInt32(4)) + GGUFBuilder.little(UInt64(0))
+      return Array(repeatElement(inner, count: depth - 1).joined()) + GGUFBuilder.little(UInt32(4))
+        + GGUFBuilder.little(UInt64(0))
     }
     expect("nested deeper than 4") { $0.addKey("deep", type: 9, nested(5)) }
     expect("nested deeper than 4") { $0.addKey("deep", type: 9, nested(100_000)) }

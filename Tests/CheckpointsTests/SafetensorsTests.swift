@@ -16,7 +16,9 @@ import Testing
   @Test(arguments: [DType.f32, .f16, .bf16])
   func readsWhatItWrites(_ dtype: DType) throws {
     var random = TestRandom(seed: 1)
-    let tensors = ["b": random.tensor([3, 5]), "a": random.tensor([]), "c": random.tensor([0, 4]), "d": random.tensor([1, 2, 3, 1])]
+    let tensors = [
+      "b": random.tensor([3, 5]), "a": random.tensor([]), "c": random.tensor([0, 4]), "d": random.tensor([1, 2, 3, 1]),
+    ]
     let path = folder.path("t.safetensors")
     try SafetensorsWriter.write(tensors, dtype: dtype, metadata: ["who": "test\n\"x\""], to: path)
     let file = try SafetensorsFile(path: path)
@@ -62,9 +64,15 @@ import Testing
     (#"{"t":3}"#, "expected dtype"),
     (#"[1]"#, "JSON object"),
     (#"{"t":"#, "not valid JSON"),
-    (#"{"t":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"t":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}}"#, "occurs twice"),
+    (
+      #"{"t":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"t":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}}"#,
+      "occurs twice"
+    ),
     (#"{"t":{"dtype":"U8","shape":[3],"data_offsets":[0,3]},"u":{"dtype":"U8","shape":[3],"data_offsets":[1,4]}}"#, "overlap"),
-    (#"{"t":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"u":{"dtype":"U8","shape":[2],"data_offsets":[2,4]}}"#, "without a tensor"),
+    (
+      #"{"t":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"u":{"dtype":"U8","shape":[2],"data_offsets":[2,4]}}"#,
+      "without a tensor"
+    ),
     (#"{"t":{"dtype":"U8","shape":[3],"data_offsets":[0,3]}}"#, "without a tensor"),
     (#"{"t":{"dtype":"U8","shape":[3],"data_offsets":[1,4]}}"#, "without a tensor"),
     (#"{}"#, "without a tensor"),
@@ -128,7 +136,8 @@ import Testing
   @Test func writesPieceByPiece() throws {
     let path = folder.path("t.safetensors")
     let entries: [SafetensorsStreamWriter.Entry] = [
-      .init(name: "z", dtype: .f16, shape: [2]), .init(name: "a", dtype: .i64, shape: [1]), .init(name: "m", dtype: .f32, shape: [0]),
+      .init(name: "z", dtype: .f16, shape: [2]), .init(name: "a", dtype: .i64, shape: [1]),
+      .init(name: "m", dtype: .f32, shape: [0]),
     ]
     var writer = try SafetensorsStreamWriter(path: path, entries: entries)
     try writer.append(Tensor([0.5, -0.25], shape: [2]))
@@ -146,7 +155,9 @@ import Testing
   @Test func leavesNothingBehind() throws {
     let path = folder.path("t.safetensors")
     try AtomicFile.write("old", to: path)
-    let entries: [SafetensorsStreamWriter.Entry] = [.init(name: "a", dtype: .f32, shape: [2]), .init(name: "b", dtype: .i8, shape: [1])]
+    let entries: [SafetensorsStreamWriter.Entry] = [
+      .init(name: "a", dtype: .f32, shape: [2]), .init(name: "b", dtype: .i8, shape: [1]),
+    ]
     do {
       var writer = try SafetensorsStreamWriter(path: path, entries: entries)
       try writer.append(Tensor(zeros: [2]))

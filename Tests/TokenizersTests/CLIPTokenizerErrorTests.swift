@@ -34,7 +34,8 @@ struct CLIPTokenizerErrorTests {
   }
 
   @Test func lastOfRepeatedMergesCounts() throws {
-    let vocabulary = #"{"a": 0, "b": 1, "a</w>": 2, "b</w>": 3, "ab": 4, "bb</w>": 7, "ba": 8, "<|startoftext|>": 5, "<|endoftext|>": 6}"#
+    let vocabulary =
+      #"{"a": 0, "b": 1, "a</w>": 2, "b</w>": 3, "ab": 4, "bb</w>": 7, "ba": 8, "<|startoftext|>": 5, "<|endoftext|>": 6}"#
     let first = try load(["vocab.json": vocabulary, "merges.txt": "a b\nb b</w>\n"])
     #expect(first.encode("abb") == [5, 4, 3, 6])
     let last = try load(["vocab.json": vocabulary, "merges.txt": "a b\nb b</w>\na b\n"])
@@ -100,7 +101,8 @@ struct CLIPTokenizerErrorTests {
 
   @Test(arguments: [
     ("tokenizer_config.json", "no JSON"), ("tokenizer_config.json", "[]"), ("tokenizer_config.json", #"{"bos_token": 3}"#),
-    ("tokenizer_config.json", #"{"pad_token": {"text": "!"}}"#), ("tokenizer_config.json", #"{"added_tokens_decoder": {"x": {}}}"#),
+    ("tokenizer_config.json", #"{"pad_token": {"text": "!"}}"#),
+    ("tokenizer_config.json", #"{"added_tokens_decoder": {"x": {}}}"#),
     ("tokenizer_config.json", #"{"added_tokens_decoder": {"7": {"special": true}}}"#), ("special_tokens_map.json", "{"),
     ("special_tokens_map.json", #"{"unk_token": []}"#), ("added_tokens.json", #"{"<new>": "7"}"#),
   ])

@@ -48,8 +48,10 @@ struct JSONValueTests {
   }
 
   @Test(arguments: [
-    "", " ", "{", "[1,", "[1 2]", "{\"a\"}", "{\"a\":}", "{a:1}", "{\"a\":1,}", "[,]", "tru", "nul", "01", "-", "1.", "1e", "+1", ".5", "1 2",
-    "\"", "\"\\", "\"\\x\"", "\"\\u12\"", "\"\\ud800\"", "\"\\ud800\\u0041\"", "\"\\udc00\"", "\"a\nb\"", "1e999", "[1]]", "NaN", "'a'",
+    "", " ", "{", "[1,", "[1 2]", "{\"a\"}", "{\"a\":}", "{a:1}", "{\"a\":1,}", "[,]", "tru", "nul", "01", "-", "1.", "1e", "+1",
+    ".5", "1 2",
+    "\"", "\"\\", "\"\\x\"", "\"\\u12\"", "\"\\ud800\"", "\"\\ud800\\u0041\"", "\"\\udc00\"", "\"a\nb\"", "1e999", "[1]]", "NaN",
+    "'a'",
     "\u{FEFF}{}",
   ])
   func rejects(text: String) {
@@ -57,7 +59,9 @@ struct JSONValueTests {
   }
 
   @Test func rejectsBadUTF8() {
-    for bytes in [[0x22, 0xFF, 0x22], [0x22, 0xC3, 0x22], [0x22, 0xED, 0xA0, 0x80, 0x22], [0x22, 0x5C, 0x6E, 0xC0, 0x80, 0x22]] as [[UInt8]] {
+    for bytes in [
+      [0x22, 0xFF, 0x22], [0x22, 0xC3, 0x22], [0x22, 0xED, 0xA0, 0x80, 0x22], [0x22, 0x5C, 0x6E, 0xC0, 0x80, 0x22],
+    ] as [[UInt8]] {
       #expect(throws: JSONValue.SyntaxError.self) { try parse(bytes) }
     }
   }
@@ -68,10 +72,13 @@ struct JSONValueTests {
   }
 
   /// Damaged texts: an error or a value, never a trap; what Foundation takes as JSON is taken here, and the other way round.
+  ///
+  /// But for the comma before a closing bracket, which Foundation lets pass and RFC 8259 doesn't.
   @Test func agreesWithFoundationOnDamagedTexts() {
-    let original = Array(#"{"model": {"vocab": {"\u0120a": 1, "é": -2.5e3}, "merges": ["a b", ["c", "d"]], "t": [true, null]}}"#.utf8)
+    let original = Array(
+      #"{"model": {"vocab": {"\u0120a": 1, "é": -2.5e3}, "merges": ["a b", ["c", "d"]], "t": [true, null]}}"#.utf8)
     var random = TestRandom(seed: 3)
-    for _ in 0..<20_000 {
+    for _ in 0..<5000 {
       var bytes = original
       for _ in 0..<Int.random(in: 1...3, using: &random) {
         let index = Int.random(in: 0..<bytes.count, using: &random)
@@ -81,9 +88,11 @@ struct JSONValueTests {
         default: bytes.insert(Array(#"{}[]",:\e0-"#.utf8).randomElement(using: &random) ?? 0x20, at: index)
         }
       }
+      let text = String(decoding: bytes, as: UTF8.self)
+      if text.contains(/,\s*[\]}]/) { continue }
       let ours = (try? parse(bytes)) != nil
       let foundation = (try? JSONSerialization.jsonObject(with: Data(bytes), options: .fragmentsAllowed)) != nil
-      #expect(ours == foundation, "\(String(decoding: bytes, as: UTF8.self))")
+      #expect(ours == foundation, "\(text)")
     }
   }
 }

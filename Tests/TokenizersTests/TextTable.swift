@@ -34,6 +34,9 @@ func codePoints(_ text: String) -> String {
   text.unicodeScalars.map { String(format: "U+%04X", $0.value) }.joined(separator: " ")
 }
 
+/// Whether two texts have the same scalars; `==` would take canonically equal texts for the same.
+func same(_ left: String, _ right: String) -> Bool { left.unicodeScalars.elementsEqual(right.unicodeScalars) }
+
 /// A folder that is removed at the end.
 func withTemporaryFolder(_ body: (URL) throws -> Void) throws {
   let folder = FileManager.default.temporaryDirectory.appendingPathComponent("tokenizers-\(UUID().uuidString)")

@@ -21,10 +21,15 @@ struct UnicodeTests {
   @Test func compositionAgreesWithFoundation() {
     var random = TestRandom(seed: 7)
     // Assigned since Unicode 1.1 or so: Latin, Greek, Cyrillic, their extensions, kana, Hangul.
-    let ranges: [ClosedRange<UInt32>] = [0x41...0x5A, 0xC0...0x17F, 0x300...0x345, 0x386...0x3CE, 0x401...0x45F, 0x1E00...0x1EF9, 0x3041...0x3094, 0x3099...0x309A, 0xAC00...0xD7A3]
-    for _ in 0..<5000 {
+    let ranges: [ClosedRange<UInt32>] = [
+      0x41...0x5A, 0xC0...0x17F, 0x300...0x345, 0x386...0x3CE, 0x401...0x45F, 0x1E00...0x1EF9, 0x3041...0x3094, 0x3099...0x309A,
+      0xAC00...0xD7A3,
+    ]
+    for _ in 0..<2000 {
       let text = (0..<Int.random(in: 1...8, using: &random)).compactMap { _ -> UInt32? in
-        guard let range = ranges.randomElement(using: &random), let scalar = range.randomElement(using: &random) else { return nil }
+        guard let range = ranges.randomElement(using: &random), let scalar = range.randomElement(using: &random) else {
+          return nil
+        }
         return scalar == 0x38B || scalar == 0x38D || scalar == 0x3A2 ? nil : scalar  // unassigned
       }
       var string = String.UnicodeScalarView()
@@ -38,7 +43,8 @@ struct UnicodeTests {
   }
 
   @Test(arguments: [
-    ("HELLO", "hello"), ("ΟΔΟΣ", "οδοσ"), ("İI", "i\u{307}i"), ("ẞǅ", "ßǆ"), ("ÀÉÞ×", "àéþ×"), ("Ꭰ", "ꭰ"), ("日本", "日本"), ("𐐀", "𐐨"),
+    ("HELLO", "hello"), ("ΟΔΟΣ", "οδοσ"), ("İI", "i\u{307}i"), ("ẞǅ", "ßǆ"), ("ÀÉÞ×", "àéþ×"), ("Ꭰ", "ꭰ"), ("日本", "日本"),
+    ("𐐀", "𐐨"),
   ])
   func lowercase(text: String, lowered: String) {
     #expect(Lowercase.apply(to: scalars(text)) == scalars(lowered))

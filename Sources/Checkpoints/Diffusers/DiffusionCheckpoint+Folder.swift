@@ -67,7 +67,8 @@ extension DiffusersFolder {
     var config = try CLIPTextModelConfig(json: json.value, file: json.file)
     let weights = try WeightTable(renaming: weights(component, stem: "model"), by: WeightKey.textEncoder)
     config.hasProjection = className(of: component) == "CLIPTextModelWithProjection"
-    return TextEncoderCheckpoint(config: config, weights: weights, tokenizer: try self.tokenizer(tokenizer))
+    return TextEncoderCheckpoint(
+      config: config, weights: try CLIPTextKeys.used(weights, by: config), tokenizer: try self.tokenizer(tokenizer))
   }
 
   fileprivate func safetyChecker() throws(CheckpointError) -> SafetyCheckerCheckpoint {

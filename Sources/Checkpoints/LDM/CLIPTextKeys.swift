@@ -58,6 +58,17 @@ enum CLIPTextKeys {
     return "encoder.layers.\(parts[0]).\(new)\(inner[dot...])"
   }
 
+  /// Without what the model leaves out: SD2's last layer, and a projection where there's none to apply.
+  static func used(_ table: WeightTable, by config: CLIPTextModelConfig) throws(CheckpointError) -> WeightTable {
+    try WeightTable(renaming: table) { name in
+      if name == "text_projection.weight" { return config.hasProjection ? name : nil }
+      guard let range = name.firstRange(of: ".layers."), let layer = Int(name[range.upperBound...].prefix { $0 != "." }) else {
+        return name
+      }
+      return layer < config.numHiddenLayers ? name : nil
+    }
+  }
+
   private static func split(_ view: WeightView, prefix: String, into builder: inout WeightTable.Builder) throws(CheckpointError) {
     guard view.shape.rank >= 1, view.shape[0] % 3 == 0 else {
       throw CheckpointError(

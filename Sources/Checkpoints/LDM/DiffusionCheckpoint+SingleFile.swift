@@ -80,12 +80,15 @@ extension DiffusionCheckpoint {
 
     let inference = ConfigInference(
       variant: variant, predictionType: predictionType, location: location, overlay: overlay)
+    let firstConfig = try inference.textEncoder(
+      first, isOpenCLIP: firstIsOpenCLIP || variant == .sd20, component: "text_encoder")
     var secondCheckpoint: TextEncoderCheckpoint?
     if let second, let table = tables[.textEncoder2] {
+      let config = try inference.textEncoder(
+        second, isOpenCLIP: CLIPTextKeys.isOpenCLIP(table) || isXL, component: "text_encoder_2")
       secondCheckpoint = TextEncoderCheckpoint(
-        config: try inference.textEncoder(
-          second, isOpenCLIP: CLIPTextKeys.isOpenCLIP(table) || isXL, component: "text_encoder_2"),
-        weights: second, tokenizer: CLIPTokenizerLocation(files: .standard, padToken: "!"))
+        config: config, weights: try CLIPTextKeys.used(second, by: config),
+        tokenizer: CLIPTokenizerLocation(files: .standard, padToken: "!"))
     }
     self = try DiffusionCheckpoint(
       location: location,
@@ -97,8 +100,8 @@ extension DiffusionCheckpoint {
       vaeConfig: inference.vae(vae),
       vae: vae,
       textEncoder: TextEncoderCheckpoint(
-        config: inference.textEncoder(first, isOpenCLIP: firstIsOpenCLIP || variant == .sd20, component: "text_encoder"),
-        weights: first,
+        config: firstConfig,
+        weights: CLIPTextKeys.used(first, by: firstConfig),
         tokenizer: CLIPTokenizerLocation(
           files: .standard, padToken: variant == .sd20 ? "!" : CLIPTokenizerLocation.endOfText)),
       textEncoder2: secondCheckpoint,

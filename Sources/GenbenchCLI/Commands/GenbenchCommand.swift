@@ -12,5 +12,5 @@ struct GenbenchCommand: Command {
 
   init(_ values: ParsedValues) throws(UsageError) { throw UsageError("Missing expected subcommand") }
 
-  func run(_ context: CommandContext) async throws -> ExitStatus { .success }
+  func run(_ context: CommandContext) async throws -> ProgramExit { .success }
 }

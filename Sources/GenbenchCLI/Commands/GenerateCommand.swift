@@ -123,7 +123,7 @@ struct GenerateCommand: Command {
     isJSON = values.flag("json") ?? false
   }
 
-  func run(_ context: CommandContext) async throws -> ExitStatus {
+  func run(_ context: CommandContext) async throws -> ProgramExit {
     let location =
       try model.map { try ModelLocation.user($0, variant: variant) }
       ?? ModelLocation.small(variant ?? "", fixtures: fixtures, environment: context.environment)

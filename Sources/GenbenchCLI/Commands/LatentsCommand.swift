@@ -41,7 +41,7 @@ struct LatentsCommand: Command {
     isJSON = values.flag("json") ?? false
   }
 
-  func run(_ context: CommandContext) async throws -> ExitStatus {
+  func run(_ context: CommandContext) async throws -> ProgramExit {
     try OutputFiles.check(output)
     var noise = source.makeNoiseSource(seed: seed)
     try NumPyFile.write(noise.normals(shape: shape), to: output)

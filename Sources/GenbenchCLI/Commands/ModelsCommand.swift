@@ -6,5 +6,5 @@ struct ModelsCommand: Command {
 
   init(_ values: ParsedValues) throws(UsageError) { throw UsageError("Missing expected subcommand") }
 
-  func run(_ context: CommandContext) async throws -> ExitStatus { .success }
+  func run(_ context: CommandContext) async throws -> ProgramExit { .success }
 }

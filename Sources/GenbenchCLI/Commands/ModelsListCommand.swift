@@ -20,7 +20,7 @@ struct ModelsListCommand: Command {
     isJSON = values.flag("json") ?? false
   }
 
-  func run(_ context: CommandContext) async throws -> ExitStatus {
+  func run(_ context: CommandContext) async throws -> ProgramExit {
     let folder = try ModelLocation.fixtures(explicit: fixtures, environment: context.environment).appendingPathComponent("Models")
     let names = ((try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []).sorted()
     var table = TextTable([

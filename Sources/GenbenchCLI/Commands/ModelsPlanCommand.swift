@@ -33,7 +33,7 @@ struct ModelsPlanCommand: Command {
     isJSON = values.flag("json") ?? false
   }
 
-  func run(_ context: CommandContext) async throws -> ExitStatus {
+  func run(_ context: CommandContext) async throws -> ProgramExit {
     let description = try source.describe(context, size: size, reducesMemory: reducesMemory)
     let plan = description.plan
     let weights = plan.components.map { description.weightBytes($0) }

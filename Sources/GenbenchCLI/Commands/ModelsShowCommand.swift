@@ -21,7 +21,7 @@ struct ModelsShowCommand: Command {
     isJSON = values.flag("json") ?? false
   }
 
-  func run(_ context: CommandContext) async throws -> ExitStatus {
+  func run(_ context: CommandContext) async throws -> ProgramExit {
     let description = try source.describe(context)
     let plan = description.plan
     if isJSON {

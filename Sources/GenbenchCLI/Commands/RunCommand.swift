@@ -88,7 +88,7 @@ struct RunCommand: Command {
     settings.reduceMemory = values.flag("reduce-memory") ?? false
   }
 
-  func run(_ context: CommandContext) async throws -> ExitStatus {
+  func run(_ context: CommandContext) async throws -> ProgramExit {
     let date = Date()
     var settings = settings
     settings.prompts = try Prompts.choose(prompts, default: Prompts.standard.count)
@@ -111,16 +111,16 @@ struct RunCommand: Command {
 
     let display = ProgressDisplay("run", total: settings.imageCount, console: context.console)
     let measurer = RunMeasurer(settings: settings, context: context, engine: engine, engineInfo: info, display: display)
-    let status: ExitStatus
+    let status: ProgramExit
     do {
       try await measurer.measure(into: &run)
       status = Self.status(of: run, signal: context.interrupts.signal)
     } catch {
       // Whatever went wrong, what was measured so far is written.
-      status = ExitStatus(error, signal: context.interrupts.signal)
+      status = ProgramExit(error, signal: context.interrupts.signal)
     }
     display.finish()
-    run.status = status.code == 0 || status.code == ExitStatus.Kind.caseFailed.rawValue ? .complete : .incomplete
+    run.status = status.code == 0 || status.code == ProgramExit.Kind.caseFailed.rawValue ? .complete : .incomplete
     run.exit = .init(code: status.code, reason: status.reason)
     try RunFiles(folder: settings.folder, console: context.console, environment: context.environment)
       .write(run, drawsFigures: drawsFigures)
@@ -137,15 +137,15 @@ struct RunCommand: Command {
   }
 
   /// Interrupted beats failed beats passed.
-  private static func status(of run: RunDocument, signal: Int32?) -> ExitStatus {
+  private static func status(of run: RunDocument, signal: Int32?) -> ProgramExit {
     if let signal {
-      return ExitStatus(
+      return ProgramExit(
         signal == 15 ? .terminated : .interrupted,
         "stopped by a signal; what was measured until then is written, the run is marked incomplete")
     }
     let failed = run.cases.filter { $0.status != .pass }
     guard let first = failed.first else { return .success }
-    return ExitStatus(
+    return ProgramExit(
       .caseFailed,
       "\(failed.count) of \(run.cases.count) cases failed to run: \(first.caseID): \(first.statusReason ?? "no reason")")
   }

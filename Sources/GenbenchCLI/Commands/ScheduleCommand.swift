@@ -34,7 +34,7 @@ struct ScheduleCommand: Command {
     if config != nil, model != nil { throw UsageError("--config and --model can't be given together") }
   }
 
-  func run(_ context: CommandContext) async throws -> ExitStatus {
+  func run(_ context: CommandContext) async throws -> ProgramExit {
     var merged = Schedulers.SchedulerConfig()
     if let config {
       guard let data = FileManager.default.contents(atPath: config) else {

@@ -35,7 +35,7 @@ struct TokenizeCommand: Command {
     if !texts.isEmpty, jsonl != nil { throw UsageError("Texts and --jsonl can't be given together") }
   }
 
-  func run(_ context: CommandContext) async throws -> ExitStatus {
+  func run(_ context: CommandContext) async throws -> ProgramExit {
     let clip = try openTokenizer(context)
     func ids(_ text: String) throws -> [Int] {
       guard let maxLength else { return clip.encode(text) }

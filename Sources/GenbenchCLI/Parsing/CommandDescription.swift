@@ -133,5 +133,5 @@ public protocol Command: Sendable {
   init(_ values: ParsedValues) throws(UsageError)
 
   /// Does the work.
-  func run(_ context: CommandContext) async throws -> ExitStatus
+  func run(_ context: CommandContext) async throws -> ProgramExit
 }

@@ -87,7 +87,7 @@ enum Prompts {
     let words = prompt.lowercased().split { !($0.isASCII && ($0.isLetter || $0.isNumber)) }
     var slug = ""
     for word in words {
-      if slug.count + word.count > 32 { break }
+      if slug.count + 1 + word.count > 32 { break }
       slug += (slug.isEmpty ? "" : "-") + word
     }
     return slug.isEmpty ? "prompt" : slug

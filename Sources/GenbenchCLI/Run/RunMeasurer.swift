@@ -47,9 +47,9 @@ struct RunMeasurer {
   private func measure(_ model: ModelLocation, into run: inout RunDocument) async throws {
     let probe = MemoryProbe()
     let peakIsOwn = probe.resetPeak()
+    let startNs = MonotonicTime.nanoseconds()
     let sampler = MemorySampler()
     let start = Conditions.now()
-    let startNs = MonotonicTime.nanoseconds()
     let loading = RequestRecorder()
     let subjectID = "\(model.name)@\(engineInfo.name)"
     let info: ModelInfo
@@ -71,9 +71,9 @@ struct RunMeasurer {
       let ownPeak = isFirst ? peakIsOwn : probe.resetPeak()
       var session = RunSession(
         pid: ProcessInfo.processInfo.processIdentifier, startedAt: RunDocument.timestamp(Date()), loadNs: loading.budget.totalNs)
+      let caseStartNs = isFirst ? startNs : MonotonicTime.nanoseconds()
       let caseSampler = isFirst ? sampler : MemorySampler()
       let caseStart = isFirst ? start : Conditions.now()
-      let caseStartNs = isFirst ? startNs : MonotonicTime.nanoseconds()
       var runCase = makeCase(model, subject: subjectID, configuration: configuration)
       let folder =
         configurations.count == 1

@@ -110,6 +110,12 @@ public struct BuildRecord: Sendable, Hashable, Codable {
     case swiftVersion = "swift_version"
   }
 
+  /// Makes a record.
+  public init(config: String, swiftVersion: String) {
+    self.config = config
+    self.swiftVersion = swiftVersion
+  }
+
   /// This build.
   public static var current: BuildRecord {
     #if DEBUG

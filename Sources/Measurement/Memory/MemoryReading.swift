@@ -4,7 +4,7 @@ public struct MemoryReading: Sendable, Hashable {
   public var residentBytes: UInt64?
   /// Resident pages that belong to no file: heap, activations.
   public var anonymousBytes: UInt64?
-  /// Resident pages of mapped files: weights. They can be dropped and read again.
+  /// Resident pages of mapped files: weights, which can be dropped and read again.
   public var mappedBytes: UInt64?
   /// The largest resident size so far.
   public var peakResidentBytes: UInt64?

@@ -73,7 +73,9 @@ public enum Statistics {
   }
 }
 
-/// A small seeded generator (SplitMix64, Steele et al. 2014): the same numbers on every platform.
+/// A small seeded generator with the same numbers on every platform.
+///
+/// SplitMix64 of Steele, Lea & Flood 2014.
 public struct SplitMix64: RandomNumberGenerator, Sendable {
   private var state: UInt64
 

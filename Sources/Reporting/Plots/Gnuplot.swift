@@ -27,7 +27,7 @@ public enum Gnuplot {
       set grid lc rgb '#dddddd'
       set border 3
       set tics nomirror
-      set key outside below noenhanced
+      set key outside top center horizontal noenhanced
       set terminal pngcairo noenhanced size 1200,700 font 'sans,11'
       set output '\(name).png'
       \(commands)

@@ -12,10 +12,12 @@ public enum RunFigures {
   public static func stepTimes(_ run: RunDocument) -> Gnuplot.Figure? {
     var blocks: [String] = []
     var plots: [String] = []
+    var longest = 0
     for runCase in run.cases {
       let samples = runCase.sessions.flatMap(\.samples).map(\.stepsNs)
       let count = samples.map(\.count).max() ?? 0
       if count == 0 { continue }
+      longest = max(longest, count)
       var lines = ["# \(oneLine(runCase.caseID)): step, median ms, fastest ms, slowest ms"]
       for step in 0..<count {
         let values = samples.compactMap { $0.indices.contains(step) ? Double($0[step]) / 1e6 : nil }
@@ -39,6 +41,7 @@ public enum RunFigures {
         set xlabel 'step'
         set ylabel 'ms'
         set yrange [0:*]
+        set xtics \(longest > 40 ? 5 : 1)
         plot \(plots.joined(separator: ", \\\n  "))
         """)
   }

@@ -12,6 +12,13 @@ enum BlockDequantization {
     source.load(fromByteOffset: offset, as: UInt8.self)
   }
 
+  /// Byte i is 16 when bit i of the lowest byte is set: the fifth bits of eight values.
+  @inline(__always)
+  private static func sixteens(_ bits: UInt32) -> UInt64 {
+    let isolated = (UInt64(bits & 0xFF) &* 0x0101_0101_0101_0101) & 0x8040_2010_0804_0201
+    return ((isolated &+ 0x7F7F_7F7F_7F7F_7F7F) & 0x8080_8080_8080_8080) >> 3
+  }
+
   // MARK: - Blocks of 32
 
   /// Q4_0 is a scale and 16 bytes, low nibbles for elements 0-15, high ones for 16-31; Q4_1 has a minimum after the scale.
@@ -47,16 +54,21 @@ enum BlockDequantization {
       let scale = half(from, 0)
       let minimum = hasMinimum ? half(from, 2) : 0
       let fifth = from.loadUnaligned(fromByteOffset: header, as: UInt32.self)
-      for index in 0..<16 {
-        let packed = UInt32(byte(from, header + 4 + index))
-        let low = Int32(packed & 15 | (fifth >> UInt32(index) & 1) << 4)
-        let high = Int32(packed >> 4 | (fifth >> UInt32(index + 16) & 1) << 4)
+      let packed = (
+        from.loadUnaligned(fromByteOffset: header + 4, as: UInt64.self),
+        from.loadUnaligned(fromByteOffset: header + 12, as: UInt64.self)
+      )
+      let nibbles: UInt64 = 0x0F0F_0F0F_0F0F_0F0F
+      // Eight values a word, in the order of the elements.
+      let values = (
+        packed.0 & nibbles | sixteens(fifth), packed.1 & nibbles | sixteens(fifth >> 8),
+        packed.0 >> 4 & nibbles | sixteens(fifth >> 16), packed.1 >> 4 & nibbles | sixteens(fifth >> 24)
+      )
+      withUnsafeBytes(of: values) { values in
         if hasMinimum {
-          to[index] = scale * Float(low) + minimum
-          to[index + 16] = scale * Float(high) + minimum
+          for index in 0..<32 { to[index] = scale * Float(values[index]) + minimum }
         } else {
-          to[index] = scale * Float(low - 16)
-          to[index + 16] = scale * Float(high - 16)
+          for index in 0..<32 { to[index] = scale * Float(Int32(values[index]) - 16) }
         }
       }
     }

@@ -1,16 +1,4 @@
 extension Float {
-  /// The value of IEEE half-precision bits, exactly.
-  ///
-  /// Multiplying by 2^112 corrects the exponent's bias for normal and subnormal numbers alike; written so that it becomes
-  /// vector instructions on processors without a conversion of their own.
-  @inlinable
-  @inline(__always)
-  public init(halfBits: UInt16) {
-    let magnitude = Float(bitPattern: UInt32(halfBits & 0x7FFF) << 13) * 0x1p112
-    let isFinite = halfBits & 0x7C00 != 0x7C00
-    self = Float(bitPattern: magnitude.bitPattern | (isFinite ? 0 : 0x7F80_0000) | UInt32(halfBits & 0x8000) << 16)
-  }
-
   /// The value as IEEE half-precision bits, rounded to nearest, ties to even; beyond 65520 it's infinity.
   @inlinable
   @inline(__always)

@@ -49,3 +49,21 @@ private func convert<Stored>(
     target[index] = body(source.loadUnaligned(fromByteOffset: index * MemoryLayout<Stored>.stride, as: Stored.self))
   }
 }
+
+// In this file, as debug builds inline within a file only.
+extension Float {
+  /// The value of IEEE half-precision bits, exactly.
+  ///
+  /// Written so that it becomes vector instructions on processors without a conversion of their own, and so that subnormal
+  /// halves never go through subnormal floats, which are slow.
+  @inlinable
+  @inline(__always)
+  public init(halfBits: UInt16) {
+    let magnitude = UInt32(halfBits & 0x7FFF)
+    let normal = magnitude << 13 &+ 0x3800_0000
+    let subnormal = (Float(Int32(bitPattern: magnitude)) * 0x1p-24).bitPattern
+    let finite = magnitude < 0x0400 ? subnormal : normal
+    let bits = magnitude >= 0x7C00 ? normal | 0x7F80_0000 : finite
+    self = Float(bitPattern: bits | UInt32(halfBits & 0x8000) << 16)
+  }
+}

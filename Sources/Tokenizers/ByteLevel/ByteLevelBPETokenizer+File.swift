@@ -23,16 +23,33 @@ extension ByteLevelBPETokenizer {
         "normalizer: expected \(preTokenizer.composes ? "NFC" : "none") for \(preTokenizer.rawValue), found \(normalizers)")
     }
 
-    // Ids without a token can't be met in a text; they keep an empty entry.
+    try Self.checkPostProcessor(file, unsupported)
+    try self.init(
+      model: model, preTokenizer: preTokenizer, ignoresMerges: file["model"]?["ignore_merges"]?.bool ?? false,
+      beginningID: beginningID, endID: endID)
+  }
+
+  /// Lays the tokens out by id; ids without a token, which no text can give, keep an empty entry.
+  init(
+    model: BPEModel, preTokenizer: PreTokenizer, ignoresMerges: Bool, beginningID: Int? = nil, endID: Int? = nil
+  ) throws {
     let highest = max(model.vocabulary.map(\.id).max().map(Int.init) ?? 0, model.addedTokens.map(\.id).max() ?? 0)
     var tokens = [String](repeating: "", count: highest + 1)
     for (token, id) in model.vocabulary { tokens[Int(id)] = token }
     for token in model.addedTokens { tokens[token.id] = token.content }
     try self.init(
       Vocabulary(
-        tokens: tokens, merges: model.merges.map { $0.left + " " + $0.right }, preTokenizer: preTokenizer,
-        beginningID: beginningID, endID: endID, ignoresMerges: file["model"]?["ignore_merges"]?.bool ?? false, addedTokens: model.addedTokens,
-        source: url.path))
+        tokens: tokens, merges: [], preTokenizer: preTokenizer, beginningID: beginningID, endID: endID,
+        ignoresMerges: ignoresMerges, addedTokens: model.addedTokens, source: model.source),
+      merges: model.merges)
+  }
+
+  /// A post-processor that puts tokens round the text would give other ids than these.
+  private static func checkPostProcessor(_ file: JSONValue, _ unsupported: (String) -> TokenizerError) throws {
+    let types = steps(file["post_processor"], "processors").map { $0["type"]?.string ?? "none" }
+    guard types.allSatisfy({ $0 == "ByteLevel" }) else {
+      throw unsupported("post_processor: expected none or ByteLevel, found \(types.joined(separator: ", "))")
+    }
   }
 
   private static let qwen2Pattern =
@@ -59,6 +76,7 @@ extension ByteLevelBPETokenizer {
     }
     let found = zip(types, steps).map { $0 + ($1["pattern"]?["Regex"]?.string.map { " \($0)" } ?? "") }
     throw unsupported(
-      "pre_tokenizer: expected that of GPT-2 (ByteLevel), SmolLM (Digits, ByteLevel) or Qwen2 (Split, ByteLevel), found \(found)")
+      "pre_tokenizer: expected that of GPT-2 (ByteLevel), SmolLM (Digits, ByteLevel) or Qwen2 (Split, ByteLevel), found \(found.isEmpty ? "none" : found.joined(separator: ", "))"
+    )
   }
 }

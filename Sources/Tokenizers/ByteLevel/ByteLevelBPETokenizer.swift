@@ -79,8 +79,7 @@ public struct ByteLevelBPETokenizer: Tokenizer {
   public var vocabularySize: Int { tokens.count }
 
   private let tokens: [String]
-  private let bytesOfID: [[UInt8]]
-  private let specialIDs: Set<Int>
+  private let addedTokenOfID: [Int: AddedToken]
   private let idOfToken: TokenIndex
   private let idOfByte: [Int32?]
   private let unknownID: Int32?
@@ -95,6 +94,13 @@ public struct ByteLevelBPETokenizer: Tokenizer {
   /// - Throws: ``TokenizerError`` when the parts contradict each other: types without tokens, merges of unknown
   ///   symbols, ids out of range, no token at all.
   public init(_ vocabulary: Vocabulary) throws {
+    let merges = try vocabulary.merges.enumerated().map {
+      try BPEModel.merge($1[...], "merge \($0 + 1)", source: vocabulary.source)
+    }
+    try self.init(vocabulary, merges: merges)
+  }
+
+  init(_ vocabulary: Vocabulary, merges: [(left: String, right: String)]) throws {
     let source = vocabulary.source
     func invalid(_ message: String) -> TokenizerError { TokenizerError(.invalid, source: source, message) }
     let tokens = vocabulary.tokens
@@ -117,7 +123,6 @@ public struct ByteLevelBPETokenizer: Tokenizer {
     // The first of equal tokens counts, as in llama.cpp's map; files of models have none.
     var ids = TokenIndex(capacity: tokens.count)
     for (id, token) in tokens.enumerated() where ids[token] == nil { ids[token] = Int32(id) }
-    let merges = try vocabulary.merges.enumerated().map { try BPEModel.merge($1[...], "merge \($0 + 1)", source: source) }
     encoder = try BytePairEncoder(merges: merges, vocabulary: ids, source: source)
 
     let rules = Set(vocabulary.addedTokens.map(\.id))
@@ -133,15 +138,12 @@ public struct ByteLevelBPETokenizer: Tokenizer {
       }
     }
     unknownID = unknown
-    var bytesOfID = tokens.map(ByteAlphabet.bytes)
-    for token in added { bytesOfID[token.id] = Array(token.content.utf8) }
 
     self.tokens = tokens
-    self.bytesOfID = bytesOfID
     idOfToken = ids
     idOfByte = (0...255).map { ids[ByteAlphabet.token(of: $0)] }
     addedTokens = added
-    specialIDs = Set(added.filter(\.isSpecial).map(\.id))
+    addedTokenOfID = Dictionary(added.map { ($0.id, $0) }) { $1 }
     preTokenizer = vocabulary.preTokenizer
     beginningID = vocabulary.beginningID
     endID = vocabulary.endID
@@ -205,7 +207,10 @@ public struct ByteLevelBPETokenizer: Tokenizer {
   }
 
   /// The bytes that an id stands for; none for an id that isn't in the vocabulary.
-  public func bytes(of id: Int) -> [UInt8] { bytesOfID.indices.contains(id) ? bytesOfID[id] : [] }
+  public func bytes(of id: Int) -> [UInt8] {
+    if let added = addedTokenOfID[id] { return Array(added.content.utf8) }
+    return tokens.indices.contains(id) ? ByteAlphabet.bytes(of: tokens[id]) : []
+  }
 
   /// The token's text in the vocabulary, in the byte alphabet.
   public func token(of id: Int) -> String? { tokens.indices.contains(id) ? tokens[id] : nil }
@@ -214,7 +219,7 @@ public struct ByteLevelBPETokenizer: Tokenizer {
   public func id(of token: String) -> Int? { idOfToken[token].map(Int.init) }
 
   /// Whether an id is a special token: one that steers the model and is no text.
-  public func isSpecial(_ id: Int) -> Bool { specialIDs.contains(id) }
+  public func isSpecial(_ id: Int) -> Bool { addedTokenOfID[id]?.isSpecial ?? false }
 
   /// Every id after which a generation stops: the end ids, and special tokens known to end a turn or a text.
   public var endOfGenerationIDs: Set<Int> {

@@ -22,16 +22,18 @@ extension CLIPTokenizer {
       self.mergesFile = mergesFile
     }
 
+    /// Names the one-file form alone.
+    public init(tokenizerFile: URL) { self.tokenizerFile = tokenizerFile }
+
     /// Finds the files in a folder: `tokenizer.json`, or `vocab.json` and `merges.txt`; the others may be absent.
     public init(folder: URL) throws {
       func existing(_ name: String) -> URL? {
         let url = folder.appendingPathComponent(name)
         return FileManager.default.fileExists(atPath: url.path) ? url : nil
       }
-      var isFolder = false
-      isFolder = (try? folder.resourceValues(forKeys: [.isDirectoryKey]).isDirectory) ?? false
-      guard isFolder || existing(".") != nil else {
-        throw TokenizerError(.missing, source: folder.path, "tokenizer folder: there is none; give the folder that holds tokenizer.json")
+      guard (try? folder.resourceValues(forKeys: [.isDirectoryKey]).isDirectory) == true else {
+        throw TokenizerError(
+          .missing, source: folder.path, "tokenizer folder: there is none; give the folder that holds tokenizer.json")
       }
       tokenizerFile = existing("tokenizer.json")
       vocabularyFile = existing("vocab.json")
@@ -50,16 +52,17 @@ extension CLIPTokenizer {
     func model() throws -> BPEModel {
       if let tokenizerFile {
         let file = try TextFile.object(of: tokenizerFile, expected: "a tokenizer.json with a byte-pair model")
-        let suffix = file["model"]?["end_of_word_suffix"]?.string
-        guard suffix == CLIPTokenizer.endOfWord else {
+        guard CLIPTokenizer.isCLIP(tokenizerFile: file) else {
           throw TokenizerError(
             .unsupported, source: tokenizerFile.path,
-            "end_of_word_suffix: expected '\(CLIPTokenizer.endOfWord)', found \(suffix.map { "'\($0)'" } ?? "none"); this isn't a CLIP tokenizer")
+            "end_of_word_suffix: expected '\(CLIPTokenizer.endOfWord)', found \(file["model"]?["end_of_word_suffix"]?.summary ?? "none"); this isn't a CLIP tokenizer"
+          )
         }
         return try BPEModel(tokenizerFile: file, source: tokenizerFile.path)
       }
       guard let vocabularyFile, let mergesFile else {
-        throw TokenizerError(.missing, source: "CLIP tokenizer", "expected tokenizer.json, or vocab.json and merges.txt, found neither")
+        throw TokenizerError(
+          .missing, source: "CLIP tokenizer", "expected tokenizer.json, or vocab.json and merges.txt, found neither")
       }
       return try BPEModel(vocabularyFile: vocabularyFile, mergesFile: mergesFile)
     }
@@ -82,6 +85,11 @@ extension CLIPTokenizer {
       return tokens
     }
   }
+}
+
+extension CLIPTokenizer {
+  /// Whether a `tokenizer.json` holds a vocabulary of CLIP's kind.
+  static func isCLIP(tokenizerFile file: JSONValue) -> Bool { file["model"]?["end_of_word_suffix"]?.string == endOfWord }
 }
 
 extension SpecialTokens {
@@ -109,11 +117,12 @@ extension SpecialTokens {
   }
 
   /// Takes an `added_tokens_decoder`: ids (as texts) and tokens.
-  fileprivate mutating func declare(_ decoder: JSONValue, source: String) throws {
+  mutating func declare(_ decoder: JSONValue, source: String) throws {
     for (key, value) in decoder.object ?? [] {
       guard let id = Int(key), 0...BPEModel.largestID ~= id, var token = AddedToken(json: value, specialByDefault: false) else {
         throw TokenizerError(
-          .invalid, source: source, "added_tokens_decoder.\(key): expected an id and an object with 'content', found \(value.summary)")
+          .invalid, source: source,
+          "added_tokens_decoder.\(key): expected an id and an object with 'content', found \(value.summary)")
       }
       token.id = id
       declared.append(token)

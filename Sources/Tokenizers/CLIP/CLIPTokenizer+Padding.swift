@@ -46,7 +46,8 @@ extension CLIPTokenizer {
 
   private static func checkLength(_ length: Int) throws {
     guard 2...65_536 ~= length else {
-      throw TokenizerError(.invalid, source: "maximum length", "expected 2 to 65536 ids, found \(length); CLIP takes \(contextLength)")
+      throw TokenizerError(
+        .invalid, source: "maximum length", "expected 2 to 65536 ids, found \(length); CLIP takes \(contextLength)")
     }
   }
 }

@@ -58,7 +58,8 @@ public struct CLIPTokenizer: Tokenizer {
       if let added = specialTokens.declared.first(where: { $0.content == token }) { return Int32(truncatingIfNeeded: added.id) }
       throw TokenizerError(
         .invalid, source: model.source,
-        "\(role) token: expected '\(token)' in the vocabulary, found no such entry; use the vocabulary of the model's own tokenizer")
+        "\(role) token: expected '\(token)' in the vocabulary, found no such entry; use the vocabulary of the model's own tokenizer"
+      )
     }
     let unknown = try required(specialTokens.unknown.content, "unknown")
     beginningOfTextID = Int(try required(specialTokens.beginning.content, "beginning-of-text"))

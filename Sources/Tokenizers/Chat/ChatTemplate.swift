@@ -65,7 +65,9 @@ public enum ChatTemplate: Sendable, Hashable {
     return addsGenerationPrompt ? text + "Assistant:" : text
   }
 
-  private func renderChatML(_ messages: [ChatMessage], _ addsGenerationPrompt: Bool, defaultSystemPrompt: String?) throws -> String {
+  private func renderChatML(_ messages: [ChatMessage], _ addsGenerationPrompt: Bool, defaultSystemPrompt: String?) throws
+    -> String
+  {
     var text = ""
     if let defaultSystemPrompt, let first = messages.first, first.role != .system {
       text += "<|im_start|>system\n\(defaultSystemPrompt)<|im_end|>\n"

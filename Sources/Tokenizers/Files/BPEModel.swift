@@ -58,7 +58,8 @@ struct BPEModel {
       guard let token = AddedToken(json: item, specialByDefault: false), let id = item["id"]?.integer,
         0...Self.largestID ~= id
       else {
-        throw invalid("added_tokens[\(index)]: expected an object with 'id' (0 to \(Self.largestID)) and 'content', found something else")
+        throw invalid(
+          "added_tokens[\(index)]: expected an object with 'id' (0 to \(Self.largestID)) and 'content', found something else")
       }
       addedTokens.append(token)
       addedTokens[addedTokens.count - 1].id = id
@@ -68,7 +69,8 @@ struct BPEModel {
   /// Splits `left right`.
   ///
   /// - Parameter place: Where it stands in the source, for the error message.
-  static func merge(_ line: Substring, _ place: @autoclosure () -> String, source: String) throws -> (left: String, right: String) {
+  static func merge(_ line: Substring, _ place: @autoclosure () -> String, source: String) throws -> (left: String, right: String)
+  {
     if let space = line.utf8.firstIndex(of: 0x20), space > line.startIndex {
       let rest = line.utf8.index(after: space)
       if rest < line.endIndex, !line.utf8[rest...].contains(0x20) { return (String(line[..<space]), String(line[rest...])) }
@@ -108,7 +110,7 @@ extension JSONValue {
 }
 
 extension AddedToken {
-  /// Reads the fields of an entry; absent flags are as transformers' `AddedToken` has them. The id isn't among them.
+  /// Reads the fields of an entry but for its id; absent flags are as in transformers.
   init?(json: JSONValue, specialByDefault: Bool) {
     guard let content = json["content"]?.string else { return nil }
     let special = specialByDefault || json["special"]?.bool ?? false

@@ -6,7 +6,8 @@ enum TextFile {
     do {
       return try Data(contentsOf: url, options: .mappedIfSafe)
     } catch {
-      throw TokenizerError(.missing, source: url.path, "can't be read: \(error.localizedDescription); give a folder with a tokenizer")
+      throw TokenizerError(
+        .missing, source: url.path, "can't be read: \(error.localizedDescription); give a folder with a tokenizer")
     }
   }
 
@@ -28,7 +29,8 @@ enum TextFile {
       value = try data.withUnsafeBytes { try JSONValue(parsing: $0.bindMemory(to: UInt8.self)) }
     } catch let error as JSONValue.SyntaxError {
       throw TokenizerError(
-        .invalid, source: url.path, "expected \(expected), found no JSON at byte \(error.offset): \(error.message); the file is damaged")
+        .invalid, source: url.path,
+        "expected \(expected), found no JSON at byte \(error.offset): \(error.message); the file is damaged")
     }
     guard case .object = value else {
       throw TokenizerError(.invalid, source: url.path, "expected \(expected), found another JSON value")

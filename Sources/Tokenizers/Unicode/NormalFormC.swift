@@ -33,7 +33,9 @@ enum NormalFormC {
     init() {
       let classes = UnicodeTables.combiningClasses
       for index in stride(from: 0, to: classes.count, by: 3) {
-        for scalar in classes[index]...classes[index + 1] { combiningClass[scalar] = UInt8(truncatingIfNeeded: classes[index + 2]) }
+        for scalar in classes[index]...classes[index + 1] {
+          combiningClass[scalar] = UInt8(truncatingIfNeeded: classes[index + 2])
+        }
       }
       let pairs = UnicodeTables.compositions
       for index in stride(from: 0, to: pairs.count, by: 3) {

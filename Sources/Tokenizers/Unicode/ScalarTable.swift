@@ -26,7 +26,9 @@ struct ScalarTable: Sendable {
   private init() {
     var flags = [UInt8](repeating: 0, count: 0x110000)
     func mark(_ range: ClosedRange<UInt32>, _ mark: ScalarClass, by step: Int = 1) {
-      for scalar in stride(from: Int(range.lowerBound), through: Int(range.upperBound), by: step) { flags[scalar] |= mark.rawValue }
+      for scalar in stride(from: Int(range.lowerBound), through: Int(range.upperBound), by: step) {
+        flags[scalar] |= mark.rawValue
+      }
     }
     func mark(ranges: [UInt32], _ set: ScalarClass) {
       for index in stride(from: 0, to: ranges.count, by: 2) { mark(ranges[index]...ranges[index + 1], set) }

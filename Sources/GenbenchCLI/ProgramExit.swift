@@ -4,8 +4,8 @@ import Imaging
 import Schedulers
 import Tokenizers
 
-/// How the program ends. All exit codes are here and nowhere else.
-public struct ExitStatus: Sendable, Hashable {
+/// How the program ends: all exit codes are here and nowhere else.
+public struct ProgramExit: Sendable, Hashable {
   /// The number that the shell sees.
   public let code: Int32
   /// Why, for the last line on stderr; nil when there's nothing to say.
@@ -18,7 +18,7 @@ public struct ExitStatus: Sendable, Hashable {
   }
 
   /// All is well.
-  public static let success = ExitStatus(.success)
+  public static let success = ProgramExit(.success)
 
   /// What the numbers mean.
   public enum Kind: Int32, Sendable, CaseIterable {
@@ -91,8 +91,8 @@ public struct ExitStatus: Sendable, Hashable {
       self.init(kind, error.description)
     case let error as ImageError: self.init(error.code == .missing ? .inputMissing : .badInput, error.description)
     case let error as TokenizerError: self.init(error.code == .missing ? .inputMissing : .badInput, error.description)
-    case let error as SchedulerError: self.init(ExitStatus.kind(of: error), error.description)
-    case let error as BackendError: self.init(ExitStatus.kind(of: error, signal: signal), error.message)
+    case let error as SchedulerError: self.init(ProgramExit.kind(of: error), error.description)
+    case let error as BackendError: self.init(ProgramExit.kind(of: error, signal: signal), error.message)
     default: self.init(.internalError, String(describing: error))
     }
   }
@@ -120,10 +120,10 @@ public struct ExitStatus: Sendable, Hashable {
 
 /// A command that can't go on, with the exit code that says so.
 struct CommandError: Error, Hashable, CustomStringConvertible {
-  var kind: ExitStatus.Kind
+  var kind: ProgramExit.Kind
   var message: String
 
-  init(_ kind: ExitStatus.Kind, _ message: String) {
+  init(_ kind: ProgramExit.Kind, _ message: String) {
     self.kind = kind
     self.message = message
   }

@@ -1,0 +1,186 @@
+import Foundation
+import Synchronization
+import Testing
+
+@testable import Measurement
+
+/// A recorded part of `/proc` and `/sys`.
+private final class RecordedSystem {
+  let folder: URL
+
+  init(_ files: [String: String]) throws {
+    folder = FileManager.default.temporaryDirectory.appendingPathComponent("system-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    for (name, content) in files {
+      let file = folder.appendingPathComponent(name)
+      try FileManager.default.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+      try Data(content.utf8).write(to: file)
+    }
+  }
+
+  deinit { try? FileManager.default.removeItem(at: folder) }
+  var root: SystemRoot { SystemRoot(path: folder.path) }
+}
+
+private let laptop: [String: String] = [
+  "proc/cpuinfo": """
+  processor\t: 0
+  vendor_id\t: GenuineIntel
+  model name\t: Some CPU @ 2.50GHz
+  physical id\t: 0
+  core id\t\t: 0
+  flags\t\t: fpu sse4_2 avx avx2 fma f16c bmi2 avx512f avx512_bf16 amx_bf16
+
+  processor\t: 1
+  model name\t: Some CPU @ 2.50GHz
+  physical id\t: 0
+  core id\t\t: 0
+  flags\t\t: fpu sse4_2 avx avx2
+
+  processor\t: 2
+  physical id\t: 0
+  core id\t\t: 4
+  """,
+  "proc/meminfo": "MemTotal:       16384256 kB\nMemFree:  1 kB\nMemAvailable:    8000000 kB\n",
+  "proc/sys/kernel/osrelease": "6.1.0-test\n", "proc/sys/kernel/randomize_va_space": "2\n",
+  "etc/os-release": "PRETTY_NAME=\"Test Linux 1 (one)\"\nID=test\n",
+  "sys/devices/system/cpu/cpu0/cache/index0/level": "1", "sys/devices/system/cpu/cpu0/cache/index0/type": "Data",
+  "sys/devices/system/cpu/cpu0/cache/index0/size": "48K", "sys/devices/system/cpu/cpu0/cache/index3/level": "3",
+  "sys/devices/system/cpu/cpu0/cache/index3/type": "Unified", "sys/devices/system/cpu/cpu0/cache/index3/size": "2M",
+  "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor": "powersave\n",
+  "sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq": "4200000\n",
+  "sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq": "2500000\n", "sys/devices/system/cpu/smt/active": "1\n",
+  "sys/devices/system/cpu/cpufreq/boost": "0\n", "sys/kernel/mm/transparent_hugepage/enabled": "always [madvise] never\n",
+  "sys/fs/cgroup/cgroup.controllers": "cpu memory\n", "sys/fs/cgroup/cpu.max": "150000 100000\n",
+  "sys/fs/cgroup/memory.max": "1073741824\n", "proc/loadavg": "1.50 2.0 3.0 1/100 5\n",
+  "proc/pressure/cpu": "some avg10=40.07 avg60=12.14 avg300=25.19 total=1\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n",
+  "proc/pressure/memory": "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\n",
+  "proc/stat": "cpu  100 0 50 800 10 0 5 35 20 0\ncpu0 1 2 3\n",
+]
+
+@Suite struct EnvironmentProbeTests {
+  @Test func aRecordedMachineIsRead() throws {
+    let system = try RecordedSystem(laptop)
+    let record = EnvironmentProbe(root: system.root).readLinux()
+    #expect(record.os.name == "Test Linux 1 (one)" && record.os.kernel == "6.1.0-test")
+    #expect(record.cpu.model == "Some CPU @ 2.50GHz" && record.cpu.vendor == "GenuineIntel")
+    #expect(record.cpu.logical == 3 && record.cpu.physical == 2)
+    #expect(record.cpu.features == ["sse4_2", "avx", "avx2", "fma", "f16c", "bmi2", "avx512f", "avx512_bf16", "amx_bf16"])
+    #expect(record.cpu.caches.map(\.bytes) == [48 << 10, 2 << 20] && record.cpu.caches.map(\.type) == ["data", "unified"])
+    #expect(record.cpu.governor == "powersave" && record.cpu.freqMaxHz == 4_200_000_000 && record.cpu.freqMinHz == nil)
+    #expect(record.cpu.boost == false && record.cpu.smt == true)
+    #expect(record.memory.totalBytes == 16_384_256 * 1024 && record.memory.thp == "madvise")
+    #expect(record.container.cgroupVersion == 2 && record.container.cpuQuota == 1.5)
+    #expect(record.container.memoryLimitBytes == 1 << 30)
+    #expect(record.virtual == false && record.aslr == 2)
+  }
+
+  @Test func whatIsAbsentIsNullNotZero() throws {
+    let system = try RecordedSystem(["unrelated": "x"])
+    let record = EnvironmentProbe(root: system.root).readLinux()
+    #expect(record.cpu.model == nil && record.cpu.logical == nil && record.cpu.physical == nil && record.cpu.governor == nil)
+    #expect(record.cpu.boost == nil && record.memory.totalBytes == nil && record.virtual == nil && record.aslr == nil)
+    #expect(record.container.cgroupVersion == nil && record.container.memoryLimitBytes == nil)
+    let text = String(decoding: try JSONEncoder().encode(record), as: UTF8.self)
+    #expect(text.contains("\"governor\":null") && text.contains("\"aslr\":null"))
+    #expect(try JSONDecoder().decode(EnvironmentRecord.self, from: Data(text.utf8)) == record)
+    let conditions = Conditions.now(root: system.root)
+    #expect(conditions.loadAverage1 == nil && conditions.psiCPUSomeAvg10 == nil && conditions.stealTicks == nil)
+  }
+
+  @Test func damagedFilesAreAbsentFiles() throws {
+    let system = try RecordedSystem([
+      "proc/cpuinfo": "garbage\n\u{0}\nprocessor\n", "proc/meminfo": "MemTotal: many kB\nMemTotal\n:::\n",
+      "sys/devices/system/cpu/cpu0/cache/index0/level": "one", "sys/fs/cgroup/cgroup.controllers": "cpu",
+      "sys/fs/cgroup/cpu.max": "max 100000", "sys/fs/cgroup/memory.max": "max", "proc/stat": "cpu x y\n", "proc/loadavg": "\n",
+      "proc/pressure/cpu": "some\n", "sys/kernel/mm/transparent_hugepage/enabled": "always ]madvise[ never",
+    ])
+    let record = EnvironmentProbe(root: system.root).readLinux()
+    #expect(record.cpu.logical == nil && record.memory.totalBytes == nil && record.cpu.caches.isEmpty && record.memory.thp == nil)
+    #expect(record.container.cgroupVersion == 2 && record.container.cpuQuota == nil && record.container.memoryLimitBytes == nil)
+    #expect(Conditions.now(root: system.root).totalTicks == nil)
+  }
+
+  @Test func controlGroupsOfVersionOne() throws {
+    let system = try RecordedSystem([
+      "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "-1", "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000",
+      "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712",
+    ])
+    let container = EnvironmentProbe(root: system.root).readLinux().container
+    #expect(container.cgroupVersion == 1 && container.cpuQuota == nil && container.memoryLimitBytes == nil)
+  }
+
+  @Test func conditionsAreRead() throws {
+    let system = try RecordedSystem(laptop)
+    let now = Conditions.now(root: system.root)
+    #expect(now.loadAverage1 == 1.5 && now.psiCPUSomeAvg10 == 40.07 && now.psiMemorySomeAvg10 == 0)
+    #expect(now.stealTicks == 35 && now.totalTicks == 1000 && now.frequencyHz == 2_500_000_000)
+    #expect(now.availableBytes == 8_000_000 * 1024)
+    var later = now
+    later.stealTicks = 45
+    later.totalTicks = 1100
+    #expect(later.stealPercent(since: now) == 10)
+    #expect(now.stealPercent(since: now) == nil && now.stealPercent(since: later) == nil)
+  }
+
+  @Test func thisMachineHasAProcessor() {
+    let record = EnvironmentProbe().read()
+    #expect(record.cpu.logical ?? 0 >= 1 && record.memory.totalBytes ?? 0 > 1 << 28)
+  }
+}
+
+@Suite struct MemoryTests {
+  @Test func aRecordedStatusIsRead() throws {
+    let system = try RecordedSystem([
+      "proc/self/status":
+        "Name:\tgenbench\nVmHWM:\t  204800 kB\nVmRSS:\t  102400 kB\nRssAnon:\t   51200 kB\nRssFile:\t   40960 kB\nRssShmem:\t   10240 kB\n"
+    ])
+    #if os(Linux)
+      #expect(
+        MemoryProbe(root: system.root).read()
+          == MemoryReading(
+            residentBytes: 100 << 20, anonymousBytes: 50 << 20, mappedBytes: 50 << 20, peakResidentBytes: 200 << 20))
+    #endif
+    let empty = try RecordedSystem([:])
+    #if os(Linux)
+      #expect(MemoryProbe(root: empty.root).read() == MemoryReading())
+      #expect(!MemoryProbe(root: empty.root).resetPeak())
+    #endif
+  }
+
+  @Test func thisProcessUsesMemory() {
+    let reading = MemoryProbe().read()
+    #expect(reading.residentBytes ?? 0 > 1 << 20)
+    #expect(reading.peakResidentBytes ?? 0 >= reading.residentBytes ?? .max)
+  }
+
+  @Test func theSamplerKeepsOrderAndStops() {
+    let counter = Mutex<UInt64>(0)
+    let sampler = MemorySampler(intervalNs: 1_000_000) {
+      let value = counter.withLock {
+        $0 += 1
+        return $0
+      }
+      return MemoryReading(residentBytes: value)
+    }
+    while sampler.samples.count < 5 { Thread.sleep(forTimeInterval: 0.001) }
+    let samples = sampler.stop()
+    #expect(samples.count >= 6)
+    #expect(zip(samples, samples.dropFirst()).allSatisfy { $0.timeNs <= $1.timeNs })
+    let taken = counter.withLock { $0 }
+    Thread.sleep(forTimeInterval: 0.01)
+    #expect(counter.withLock { $0 } == taken, "no reading after the end")
+    #expect(sampler.stop().count == samples.count)
+  }
+
+  @Test func aLongRunIsThinnedOut() {
+    let sampler = MemorySampler(intervalNs: 1_000_000_000, capacity: 8) { MemoryReading() }
+    for _ in 0..<100 { sampler.sampleNow() }
+    let samples = sampler.stop()
+    #expect(samples.count <= 9 && samples.count >= 4)
+  }
+}
+
+@Suite struct GitRevisionTests {
+  @Test func outsideOfAWorkingCopyThereIsNone() { #expect(GitRevision(folder: "/nowhere/at/all") == nil) }
+}
