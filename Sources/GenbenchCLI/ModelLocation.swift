@@ -2,17 +2,20 @@ import Foundation
 import GenBackend
 import Goldens
 
-/// Which model a command line means: `--model`, or `--variant` with the repository's small model of it.
+/// Which model a command line means: `--model`, or `--variant` with the repository's small model of it or, with
+/// `--full-size`, the published sizes with generated weights.
 struct ModelLocation: Sendable, Hashable {
   /// Families of image models.
   static let variants = ["sd15", "sd20", "sdxl"]
 
-  /// The folder or file.
+  /// The folder or file; empty for a full-size model, whose weights are still to be written.
   var path: String
   /// What reports call it.
   var name: String
   /// Overrides what the files say; nil leaves it to them.
   var variant: String?
+  /// Whether it's the published size with generated weights.
+  var isFullSize = false
 
   /// The folder of all fixtures.
   ///
@@ -47,11 +50,42 @@ struct ModelLocation: Sendable, Hashable {
     return ModelLocation(path: path, name: URL(fileURLWithPath: path).lastPathComponent, variant: variant)
   }
 
+  /// The published size of a variant.
+  static func fullSize(_ variant: String) -> ModelLocation {
+    ModelLocation(path: "", name: "\(variant)-full", variant: variant, isFullSize: true)
+  }
+
+  /// What `--model`, `--variant` and `--full-size` mean together.
+  static func resolve(
+    model: String?, variant: String?, isFullSize: Bool, fixtures: String?, environment: [String: String]
+  ) throws -> ModelLocation {
+    if let model { return try user(model, variant: variant) }
+    let variant = variant ?? ""
+    return isFullSize ? fullSize(variant) : try small(variant, fixtures: fixtures, environment: environment)
+  }
+
+  /// Calls `body` with the files; writes them first, and deletes them after, when they're generated.
+  func withFiles<Result>(
+    fixtures: String?, context: CommandContext, _ body: (String) async throws -> Result
+  ) async throws -> Result {
+    guard isFullSize, let variant else { return try await body(path) }
+    let weights = try FullSizeWeights.make(variant, fixtures: fixtures, context: context)
+    defer { weights.remove() }
+    return try await body(weights.folder.path)
+  }
+
+  /// Refuses options that contradict each other.
+  static func check(model: String?, variant: String?, isFullSize: Bool) throws(UsageError) {
+    if isFullSize, model != nil { throw UsageError("--full-size generates the weights; it can't go with --model") }
+    if isFullSize, variant == nil { throw UsageError("--full-size needs --variant, the family whose sizes are meant") }
+  }
+
   /// The options that say which model.
   static let options: [CommandOption] = [
     .value("model", short: "m", "path", "A diffusers folder, a .safetensors or a .gguf file.", section: "MODEL"),
     .value(
       "variant", "name", "The family; without --model, the repository's small model of it.", values: variants, section: "MODEL"),
+    .flag("full-size", "The variant's published sizes with generated weights (nothing is downloaded).", section: "MODEL"),
     .value("fixtures", "dir", "The folder with the small models.", default: "found by itself", section: "MODEL"),
   ]
 }

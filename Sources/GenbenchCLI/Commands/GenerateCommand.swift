@@ -58,6 +58,7 @@ struct GenerateCommand: Command {
 
   private let model: String?
   private let variant: String?
+  private let isFullSize: Bool
   private let fixtures: String?
   private let backend: BackendSpecification
   private var load: LoadRequest
@@ -75,6 +76,8 @@ struct GenerateCommand: Command {
     model = values.string("model")
     variant = values.string("variant")
     fixtures = values.string("fixtures")
+    isFullSize = values.flag("full-size") ?? false
+    try ModelLocation.check(model: model, variant: variant, isFullSize: isFullSize)
     guard model != nil || variant != nil else {
       throw UsageError("Missing expected argument '--model <path>' (or '--variant <name>' for a small model)")
     }
@@ -124,14 +127,22 @@ struct GenerateCommand: Command {
   }
 
   func run(_ context: CommandContext) async throws -> ProgramExit {
-    let location =
-      try model.map { try ModelLocation.user($0, variant: variant) }
-      ?? ModelLocation.small(variant ?? "", fixtures: fixtures, environment: context.environment)
+    let location = try ModelLocation.resolve(
+      model: model, variant: variant, isFullSize: isFullSize, fixtures: fixtures, environment: context.environment)
     try OutputFiles.check(output)
     if let trace { try OutputFiles.check(trace) }
     var request = request
     try readInputs(into: &request)
+    let readyRequest = request
+    return try await location.withFiles(fixtures: fixtures, context: context) { path in
+      try await generate(readyRequest, path: path, location: location, context: context)
+    }
+  }
 
+  private func generate(
+    _ request: ImageRequest, path: String, location: ModelLocation, context: CommandContext
+  ) async throws -> ProgramExit {
+    var request = request
     let engine = try await context.makeBackend(backend)
     let display = ProgressDisplay("generate", total: 1, console: context.console)
     let output = output
@@ -150,7 +161,7 @@ struct GenerateCommand: Command {
       }
     }
     var load = load
-    load.path = location.path
+    load.path = path
     load.variant = location.variant
     let info = try await engine.load(load, control: recorder.control(context.cancellation))
     request.model = info.id

@@ -20,6 +20,9 @@ struct RunCommand: Command {
       .value(
         "model", short: "m", "path", "A diffusers folder, a .safetensors or a .gguf file; may be repeated.", isRepeatable: true,
         section: "WHAT"),
+      .flag(
+        "full-size", "The published sizes with generated weights; by default one prompt of 4 steps and no warm-up.",
+        section: "WHAT"),
       .value("fixtures", "dir", "The folder with the small models.", default: "found by itself", section: "WHAT"),
       .value(
         "prompts", "n|file", "The first n of \(Prompts.standard.count) built-in prompts, or a file with one a line.",
@@ -43,6 +46,7 @@ struct RunCommand: Command {
 
   private let variants: [String]
   private let models: [String]
+  private let isFullSize: Bool
   private let fixtures: String?
   private let prompts: String?
   private let out: String?
@@ -62,6 +66,8 @@ struct RunCommand: Command {
     if models.count > 0, variants.count > 1 { throw UsageError("--model takes one --variant, or none to read it from the files") }
     if models.count > 1, variants.count > 0 { throw UsageError("--variant belongs to one --model; leave it out with several") }
     fixtures = values.string("fixtures")
+    isFullSize = values.flag("full-size") ?? false
+    try ModelLocation.check(model: models.first, variant: variants.first, isFullSize: isFullSize)
     prompts = values.string("prompts")
     out = values.string("out")
     drawsFigures = values.flag("plots") ?? true
@@ -83,7 +89,8 @@ struct RunCommand: Command {
     settings.negativePrompt = values.string("negative-prompt")
     settings.seed = try values.seed("seed") ?? 0
     settings.repetitions = try values.int("repetitions", in: 1...100_000) ?? 1
-    settings.warmups = try values.int("warmup", in: 0...1000) ?? 1
+    settings.warmups = try values.int("warmup", in: 0...1000) ?? (isFullSize ? 0 : 1)
+    if isFullSize, settings.steps.isEmpty { settings.steps = [4] }
     settings.precision = values.string("precision") ?? "f32"
     settings.reduceMemory = values.flag("reduce-memory") ?? false
   }
@@ -91,7 +98,7 @@ struct RunCommand: Command {
   func run(_ context: CommandContext) async throws -> ProgramExit {
     let date = Date()
     var settings = settings
-    settings.prompts = try Prompts.choose(prompts, default: Prompts.standard.count)
+    settings.prompts = try Prompts.choose(prompts, default: isFullSize ? 1 : Prompts.standard.count)
     settings.models = try locations(context)
     let folder = out ?? "Reports/run-\(Self.folderName(date))"
     try OutputFiles.makeFolder(folder)
@@ -110,7 +117,8 @@ struct RunCommand: Command {
       command: ["genbench"] + context.words, config: settings.record, labels: labels, environment: EnvironmentProbe().read())
 
     let display = ProgressDisplay("run", total: settings.imageCount, console: context.console)
-    let measurer = RunMeasurer(settings: settings, context: context, engine: engine, engineInfo: info, display: display)
+    let measurer = RunMeasurer(
+      settings: settings, context: context, engine: engine, engineInfo: info, display: display, fixtures: fixtures)
     let status: ProgramExit
     do {
       try await measurer.measure(into: &run)
@@ -131,6 +139,7 @@ struct RunCommand: Command {
 
   private func locations(_ context: CommandContext) throws -> [ModelLocation] {
     if !models.isEmpty { return try models.map { try ModelLocation.user($0, variant: variants.first) } }
+    if isFullSize { return variants.map { ModelLocation.fullSize($0) } }
     return try (variants.isEmpty ? ModelLocation.variants : variants).map {
       try ModelLocation.small($0, fixtures: fixtures, environment: context.environment)
     }

@@ -14,6 +14,7 @@ struct RunMeasurer {
   let engine: any GenBackend
   let engineInfo: BackendInfo
   let display: ProgressDisplay
+  let fixtures: String?
   private let done = Counter()
 
   /// A number that only grows.
@@ -27,24 +28,34 @@ struct RunMeasurer {
     }
   }
 
-  init(settings: RunSettings, context: CommandContext, engine: any GenBackend, engineInfo: BackendInfo, display: ProgressDisplay)
-  {
+  init(
+    settings: RunSettings, context: CommandContext, engine: any GenBackend, engineInfo: BackendInfo, display: ProgressDisplay,
+    fixtures: String?
+  ) {
     self.settings = settings
     self.context = context
     self.engine = engine
     self.engineInfo = engineInfo
     self.display = display
+    self.fixtures = fixtures
   }
 
   /// Measures all models; stops early when the run is cancelled.
   func measure(into run: inout RunDocument) async throws {
     for model in settings.models {
       if context.cancellation.isCancelled { return }
-      try await measure(model, into: &run)
+      do {
+        try await model.withFiles(fixtures: fixtures, context: context) { path in
+          try await measure(model, path: path, into: &run)
+        }
+      } catch let error as BackendError {
+        // Stopped or failed before anything could be loaded.
+        run.cases.append(failedLoad(model, subject: "\(model.name)@\(engineInfo.name)", error: error))
+      }
     }
   }
 
-  private func measure(_ model: ModelLocation, into run: inout RunDocument) async throws {
+  private func measure(_ model: ModelLocation, path: String, into run: inout RunDocument) async throws {
     let probe = MemoryProbe()
     let peakIsOwn = probe.resetPeak()
     let startNs = MonotonicTime.nanoseconds()
@@ -55,7 +66,7 @@ struct RunMeasurer {
     let info: ModelInfo
     do {
       info = try await engine.load(
-        LoadRequest(path: model.path, variant: model.variant, reduceMemory: settings.reduceMemory, precision: settings.precision),
+        LoadRequest(path: path, variant: model.variant, reduceMemory: settings.reduceMemory, precision: settings.precision),
         control: loading.control(context.cancellation))
     } catch let error as BackendError {
       _ = sampler.stop()
