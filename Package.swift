@@ -54,7 +54,7 @@ let package = Package(
       name: "Tensors", dependencies: ["CPUFeatures"], swiftSettings: optimised,
       linkerSettings: [.linkedLibrary("m", .when(platforms: [.linux]))]),
     .target(name: "Imaging", dependencies: ["Tensors", "CPNG", "CTurboJPEG"], swiftSettings: optimised),
-    .target(name: "Checkpoints", dependencies: ["Tensors"], swiftSettings: optimised),
+    .target(name: "Checkpoints", dependencies: ["Tensors"], exclude: ["README.md"], swiftSettings: optimised),
     .target(name: "Goldens", dependencies: ["Tensors", "Checkpoints"]),
     .target(name: "Tokenizers", swiftSettings: optimised),
     .target(name: "Schedulers", dependencies: ["Tensors"], swiftSettings: optimised),
@@ -144,7 +144,7 @@ let package = Package(
       name: "GenbenchCLITests",
       dependencies: [
         "GenbenchCLI", "GenBackend", "Imaging", "Measurement", "Reporting", "TestSupport", "Goldens", "Checkpoints", "Tensors",
-      ]),
+      ], exclude: ["Snapshots"]),
   ] + fastTargets
 )
 

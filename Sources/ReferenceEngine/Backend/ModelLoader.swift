@@ -49,12 +49,11 @@ struct ModelLoader {
   }
 
   private func tokenizer(_ encoder: TextEncoderCheckpoint) throws -> CLIPTokenizer {
-    let files: CLIPTokenizer.Files
+    let tokenizer: CLIPTokenizer
     switch encoder.tokenizer.files {
-    case .vocabAndMerges(let vocab, let merges):
-      files = CLIPTokenizer.Files(vocabularyFile: URL(fileURLWithPath: vocab), mergesFile: URL(fileURLWithPath: merges))
-    case .tokenizerJSON(let path):
-      files = try CLIPTokenizer.Files(folder: URL(fileURLWithPath: path).deletingLastPathComponent())
+    case .vocabAndMerges(let path, _), .tokenizerJSON(let path):
+      // The whole folder counts: special tokens and the padding are in files beside these.
+      tokenizer = try CLIPTokenizer(folder: URL(fileURLWithPath: path).deletingLastPathComponent())
     case .standard:
       guard let folder = options.clipVocabulary else {
         throw BackendError(
@@ -62,9 +61,8 @@ struct ModelLoader {
           "the checkpoint carries no tokenizer, and CLIP's vocabulary isn't at hand; point GENBENCH_HOME to the folder that holds Fixtures"
         )
       }
-      files = try CLIPTokenizer.Files(folder: folder)
+      tokenizer = try CLIPTokenizer(folder: folder, paddingToken: encoder.tokenizer.padToken)
     }
-    let tokenizer = try CLIPTokenizer(files: files, paddingToken: encoder.tokenizer.padToken)
     guard tokenizer.vocabularySize <= encoder.config.vocabSize else {
       throw BackendError(
         .invalidModel,
