@@ -8,14 +8,14 @@ enum OutputFiles {
     let manager = FileManager.default
     var isFolder: ObjCBool = false
     if manager.fileExists(atPath: path, isDirectory: &isFolder), isFolder.boolValue {
-      throw CommandError(.cannotWrite, "\(path): is a folder; give the name of a file")
+      throw CommandError(.usage, "\(path): is a folder; give the name of a file")
     }
     let parent = URL(fileURLWithPath: path).deletingLastPathComponent().path
     guard manager.fileExists(atPath: parent, isDirectory: &isFolder), isFolder.boolValue else {
-      throw CommandError(.cannotWrite, "\(path): the folder \(parent) doesn't exist; make it first")
+      throw CommandError(.usage, "\(path): the folder \(parent) doesn't exist; make it first")
     }
     guard manager.isWritableFile(atPath: parent) else {
-      throw CommandError(.cannotWrite, "\(path): the folder \(parent) can't be written to")
+      throw CommandError(.usage, "\(path): the folder \(parent) can't be written to")
     }
   }
 

@@ -1,3 +1,4 @@
+import Checkpoints
 import Foundation
 import GenBackend
 import Kernels
@@ -216,6 +217,39 @@ struct ReferenceBackendTests {
       try await backend.generateImages(request(model), control: GenerationControl())
     }
     #expect(error?.code == .outOfMemory)
+  }
+
+  @Test(arguments: [
+    ("unet/diffusion_pytorch_model.safetensors", "down_blocks.0.resnets.0.conv1.weight"),
+    ("text_encoder/model.safetensors", "encoder.layers.0.mlp.fc1.weight"),
+    ("vae/diffusion_pytorch_model.safetensors", "decoder.conv_in.weight"),
+  ])
+  func damagedWeightsAreNamed(_ file: String, _ tensor: String) async throws {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("genbench-damaged-\(UUID().uuidString)")
+    defer { try? FileManager.default.removeItem(at: folder) }
+    try FileManager.default.copyItem(at: URL(fileURLWithPath: smallModel("sd20")), to: folder)
+    for name in ["vocab.json", "merges.txt"] {
+      let link = folder.appendingPathComponent("tokenizer/\(name)")
+      try FileManager.default.removeItem(at: link)
+      try FileManager.default.copyItem(at: Fixtures.folder.appendingPathComponent("Models/clip-vocabulary/\(name)"), to: link)
+    }
+    let path = folder.appendingPathComponent(file)
+    var bytes = try Data(contentsOf: path)
+    let source = try SafetensorsFile(path: path.path)
+    let name = try #require(source.weightNames.first { $0.hasSuffix(tensor) })
+    let view = try #require(source.weight(named: name))
+    // The place of the tensor in the file: found by its own bytes.
+    let start = try #require(bytes.range(of: Data(view.bytes.prefix(64)))?.lowerBound)
+    bytes.replaceSubrange(start..<(start + 2), with: [0x00, 0x7E])  // a half-precision NaN
+    try bytes.write(to: path)
+
+    let backend = try makeBackend()
+    let model = try await backend.load(LoadRequest(path: folder.path), control: GenerationControl())
+    let error = await #expect(throws: BackendError.self) {
+      try await backend.generateImages(request(model), control: GenerationControl())
+    }
+    #expect(error?.code == .invalidModel)
+    #expect(error?.message.contains(tensor) == true, "\(String(describing: error))")
   }
 
   @Test func unknownModelsAndFilesHaveTheirCodes() async throws {

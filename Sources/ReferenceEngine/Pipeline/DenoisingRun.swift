@@ -65,14 +65,8 @@ struct DenoisingRun {
         let input = try scheduler.scaleModelInput(latents, at: index)
         let prediction = try predict(
           unet, input: input, timestep: timesteps[index], positive: positive, negative: negative)
-        guard !prediction.hasNonFinite else {
-          throw BackendError(
-            .processingFailed,
-            "UNet: the prediction of step \(index - start + 1) isn't finite (NaN or infinite); "
-              + (networks.checkpoint.unet.firstNonFinite().map { found in
-                "tensor '\(found.name)' of \(networks.checkpoint.unet.location) holds such values; get the file again"
-              } ?? "lower the guidance scale or check the inputs"))
-        }
+        try requireFinite(
+          prediction, "UNet: the prediction of step \(index - start + 1)", weights: [networks.checkpoint.unet])
         let step = try clock.measure(.schedulerStep, index: index - start) {
           try scheduler.step(modelOutput: prediction, at: index, sample: latents, noise: &noise)
         }

@@ -69,10 +69,7 @@ struct StableDiffusionPipeline {
       if reduceMemory { BufferPool.current.trim() }
 
       var pixels = try decode(latents, clock: clock, context)
-      guard !pixels.hasNonFinite else {
-        throw BackendError(
-          .processingFailed, "the image isn't finite after the VAE; the weights may be damaged or stored in too narrow a type")
-      }
+      try requireFinite(pixels, "VAE: the image", weights: [checkpoint.vae])
       if run.recordsTrace { trace["image"] = pixels }
       if let source = run.inpainting { pixels = source.restoringKeptPixels(in: pixels) }
       let (bitmap, safety) = try checked(Bitmap(unitValues: pixels), request: request, clock: clock, context)
@@ -118,6 +115,8 @@ struct StableDiffusionPipeline {
             sequence: Tensor(zeros: positive.sequence.shape), pooled: positive.pooled.map { Tensor(zeros: $0.shape) })
         }
       }
+      let encoders = [checkpoint.textEncoder.weights] + (checkpoint.textEncoder2.map { [$0.weights] } ?? [])
+      try requireFinite(positive.sequence, "text encoder: the prompt's embedding", weights: encoders)
       return Conditioning(positive: positive, negative: negative, droppedTokens: dropped)
     }
   }
