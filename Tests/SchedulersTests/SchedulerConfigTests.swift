@@ -114,7 +114,6 @@ struct SchedulerConfigTests {
       code: .unsupported),
     BadOption(name: "DPMSolverSinglestepScheduler", values: ["algorithm_type": .string("sde-dpmsolver")]),
     BadOption(name: "unipc", values: ["predict_x0": .bool(false)]),
-    BadOption(name: "unipc", values: ["lower_order_final": .bool(false)]),
     BadOption(name: "unipc", values: ["solver_p": .object([:])], code: .unsupported),
     BadOption(name: "unipc", values: ["disable_corrector": .array([.string("first")])]),
     BadOption(name: "unipc", values: ["disable_corrector": .number(1)]),

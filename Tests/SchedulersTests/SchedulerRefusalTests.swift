@@ -45,6 +45,25 @@ struct SchedulerRefusalTests {
     #expect(error?.message.contains("original_inference_steps") == true)
   }
 
+  /// A second-order step to σ = 0 divides by an infinite log-SNR.
+  @Test func unipcAtZeroNeedsALowerLastOrder() throws {
+    var scheduler = try SchedulerName(.unipc).makeScheduler(config: lawConfig.merging(["lower_order_final": .bool(false)]))
+    let error = #expect(throws: SchedulerError.self) { try scheduler.setTimesteps(numInferenceSteps: 4) }
+    #expect(error?.message.contains("final_sigmas_type") == true)
+    try scheduler.setTimesteps(numInferenceSteps: 1)
+  }
+
+  /// diffusers' bh1 multiplies 0 by ∞ in its last step.
+  @Test func unipcOfTheFirstBasisStaysFinite() throws {
+    var scheduler = try SchedulerName(.unipc).makeScheduler(config: lawConfig.merging(["solver_type": .string("bh1")]))
+    try scheduler.setTimesteps(numInferenceSteps: 6)
+    var noise: any NoiseSource = TorchGenerator(seed: 0)
+    let trace = try walk(&scheduler, sample: Tensor(repeating: 1, shape: [1, 4]), noise: &noise) { input, _ in
+      input.map { 0.3 * $0 }
+    }
+    #expect(trace.last?.hasNonFinite == false)
+  }
+
   @Test(arguments: 1...3)
   func rungeKuttaNeedsFourSteps(_ steps: Int) throws {
     var scheduler = try SchedulerName(.pndm).makeScheduler(config: lawConfig.merging(["skip_prk_steps": .bool(false)]))

@@ -61,7 +61,8 @@ struct DDIMScheduler: Scheduler {
 
     let variance = (1 - alphaBarPrevious) / (1 - alphaBar) * (1 - alphaBar / alphaBarPrevious)
     let deviation = Float(eta) * variance.squareRoot()
-    let direction = (1 - alphaBarPrevious - deviation * deviation).squareRoot()
+    // For η = 1 at zero SNR the difference is 0 up to rounding; diffusers can get NaN there.
+    let direction = max(1 - alphaBarPrevious - deviation * deviation, 0).squareRoot()
     var previousSample = linearCombination((alphaBarPrevious.squareRoot(), original), (direction, epsilon))
     if eta > 0 {
       previousSample = linearCombination((1, previousSample), (deviation, noise.normals(shape: sample.shape)))

@@ -22,7 +22,7 @@ struct LMSDiscreteScheduler: Scheduler {
     let reader = ConfigReader(className: Self.className, config: config)
     noiseSchedule = try NoiseSchedule(reader)
     predictionType = try PredictionType(reader)
-    plan = try SigmaPlan(reader, trainCount: noiseSchedule.count)
+    plan = try SigmaPlan(reader, trainCount: noiseSchedule.count, heedsRangeForKarras: false)
   }
 
   var initNoiseSigma: Float { plan.initNoiseSigma(sigmas.isEmpty ? noiseSchedule.sigmas : sigmas) }

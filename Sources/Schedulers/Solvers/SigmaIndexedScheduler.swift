@@ -9,13 +9,18 @@ struct SigmaPlan: Sendable {
   let sigmaSpacing: SigmaSpacing
   /// Explicit ends for the Karras, exponential and beta spacings.
   private let sigmaRange: SigmaRange
+  /// LMS alone ignores `sigma_min` and `sigma_max` in its Karras spacing.
+  private let heedsRangeForKarras: Bool
 
   /// Reads `timestep_spacing`, `steps_offset` and, unless `sigmaSpacing` is given, the `use_…_sigmas` switches.
-  init(_ reader: ConfigReader, trainCount: Int, sigmaSpacing: SigmaSpacing? = nil) throws(SchedulerError) {
+  init(_ reader: ConfigReader, trainCount: Int, sigmaSpacing: SigmaSpacing? = nil, heedsRangeForKarras: Bool = true)
+    throws(SchedulerError)
+  {
     spacing = try reader.choice("timestep_spacing", default: .linspace, allowed: TimestepSpacing.allCases)
     stepsOffset = try reader.int("steps_offset", default: 0, in: 0...(trainCount - 1))
     self.sigmaSpacing = if let sigmaSpacing { sigmaSpacing } else { try SigmaSpacing(reader) }
     sigmaRange = try SigmaRange(reader)
+    self.heedsRangeForKarras = heedsRangeForKarras
   }
 
   /// N timesteps and N noise levels in double precision, both falling; the level that the run ends at isn't included.
@@ -34,8 +39,10 @@ struct SigmaPlan: Sendable {
   func respaced(_ spaced: [Double], count: Int, trainingSigmas: [Float], roundsKarras: Bool = false)
     -> (timesteps: [Double], sigmas: [Double])
   {
+    let heedsRange = sigmaSpacing != .karras || heedsRangeForKarras
     let levels = sigmaSpacing.levels(
-      count, from: sigmaRange.highest ?? spaced[0], to: sigmaRange.lowest ?? spaced[spaced.count - 1])
+      count, from: (heedsRange ? sigmaRange.highest : nil) ?? spaced[0],
+      to: (heedsRange ? sigmaRange.lowest : nil) ?? spaced[spaced.count - 1])
     let inverse = SigmaInverse(trainingSigmas: trainingSigmas)
     let inverted = levels.map { inverse.timestep(of: $0) }
     return (roundsKarras && sigmaSpacing == .karras ? inverted.map(\.roundedHalfToEven) : inverted, levels)

@@ -49,15 +49,18 @@ struct UniPCMultistepScheduler: Scheduler {
     if let solver = config.values["solver_p"], solver != .null {
       throw SchedulerError(.unsupported, "\(Self.className): solver_p: another scheduler as predictor isn't supported")
     }
-    if finalSigma == .zero, !predictsData || (!lowerOrderFinal && solverOrder > 1) {
+    if finalSigma == .zero, !predictsData {
       throw SchedulerError(
-        .invalidConfig,
-        "\(Self.className): final_sigmas_type: expected sigma_min with predict_x0 false or lower_order_final false, found zero")
+        .invalidConfig, "\(Self.className): final_sigmas_type: expected sigma_min with predict_x0 false, found zero")
     }
   }
 
   mutating func setTimesteps(numInferenceSteps: Int) throws(SchedulerError) {
     try checkStepCount(numInferenceSteps)
+    guard finalSigma == .sigmaMin || lowerOrderFinal || solverOrder == 1 || numInferenceSteps == 1 else {
+      throw SchedulerError(
+        .invalidConfig, "\(Self.className): final_sigmas_type: expected sigma_min with lower_order_final false, found zero")
+    }
     let (planned, levels) = try plan.make(numInferenceSteps, schedule: noiseSchedule, className: Self.className)
     timesteps = planned
     sigmas = levels.map { Float($0) }
