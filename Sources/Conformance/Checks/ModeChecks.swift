@@ -1,6 +1,7 @@
 import Foundation
 import GenBackend
 import Imaging
+import Tensors
 
 extension Catalogue {
   private static func imageOptions(

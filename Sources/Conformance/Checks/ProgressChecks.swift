@@ -1,4 +1,5 @@
 import GenBackend
+import Tensors
 
 extension Catalogue {
   /// Progress and previews.

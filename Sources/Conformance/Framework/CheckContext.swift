@@ -1,8 +1,8 @@
-import Foundation
+public import Foundation
 public import GenBackend
 import Imaging
 import Synchronization
-import Tensors
+public import Tensors
 
 /// What the body of a check works with: fresh implementations, and a log of what happens.
 public final class CheckContext: Sendable {

@@ -12,18 +12,39 @@ public struct Mutant: Sendable, CustomStringConvertible {
   let changeBackend: (@Sendable (any GenBackend) -> any GenBackend)?
   let changeMetrics: (@Sendable (any MetricsImplementation) -> any MetricsImplementation)?
 
-  init(
-    _ id: String, _ story: String, breaks: [String],
-    backend: (@Sendable (any GenBackend) -> any GenBackend)? = nil,
-    metrics: (@Sendable (any MetricsImplementation) -> any MetricsImplementation)? = nil,
-    change: @escaping @Sendable (inout ImplementationForwarder, MutantSurroundings) -> Void = { _, _ in }
+  private init(
+    id: String, story: String, breaks: [String],
+    change: @escaping @Sendable (inout ImplementationForwarder, MutantSurroundings) -> Void = { _, _ in },
+    changeBackend: (@Sendable (any GenBackend) -> any GenBackend)? = nil,
+    changeMetrics: (@Sendable (any MetricsImplementation) -> any MetricsImplementation)? = nil
   ) {
     self.id = id
     self.story = story
     self.breaks = breaks
-    changeBackend = backend
-    changeMetrics = metrics
     self.change = change
+    self.changeBackend = changeBackend
+    self.changeMetrics = changeMetrics
+  }
+
+  /// Makes a mutant of an implementation.
+  init(
+    _ id: String, _ story: String, breaks: [String],
+    change: @escaping @Sendable (inout ImplementationForwarder, MutantSurroundings) -> Void
+  ) {
+    self.init(id: id, story: story, breaks: breaks, change: change)
+  }
+
+  /// Makes a mutant of the engine below.
+  init(_ id: String, _ story: String, breaks: [String], backend: @escaping @Sendable (any GenBackend) -> any GenBackend) {
+    self.init(id: id, story: story, breaks: breaks, changeBackend: backend)
+  }
+
+  /// Makes a mutant of the metrics.
+  init(
+    _ id: String, _ story: String, breaks: [String],
+    metrics: @escaping @Sendable (any MetricsImplementation) -> any MetricsImplementation
+  ) {
+    self.init(id: id, story: story, breaks: breaks, changeMetrics: metrics)
   }
 
   /// The id.

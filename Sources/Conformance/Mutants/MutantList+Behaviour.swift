@@ -279,11 +279,19 @@ extension Mutant {
     Mutant("stream-without-result", "The stream ends without its result (C19).", breaks: ["D-57"]) { mutant, _ in
       let inner = mutant.onStream
       mutant.onStream = { prompt, options in
-        guard var iterator = try inner(prompt, options)?.makeAsyncIterator() else { return nil }
-        return AsyncThrowingStream {
-          let event = try await iterator.next()
-          if case .completed? = event { return nil }
-          return event
+        guard let events = try inner(prompt, options) else { return nil }
+        return AsyncThrowingStream { continuation in
+          Task {
+            do {
+              for try await event in events {
+                if case .completed = event { continue }
+                continuation.yield(event)
+              }
+              continuation.finish()
+            } catch {
+              continuation.finish(throwing: error)
+            }
+          }
         }
       }
     },

@@ -70,14 +70,25 @@ public struct RunAnywhereImplementation: DiffusionImplementation {
 
   /// Makes an image, told as a stream.
   public func stream(prompt: String, options: Surface.Options) throws -> AsyncThrowingStream<Surface.Event, any Error>? {
-    var iterator = session.stream(prompt: prompt, options: translate(options)).makeAsyncIterator()
-    return AsyncThrowingStream {
-      switch try await iterator.next() {
-      case .started: .started
-      case .progress(let update): .progress(translate(update))
-      case .completed(let result): .completed(translate(result))
-      case nil: nil
+    let events = session.stream(prompt: prompt, options: translate(options))
+    return AsyncThrowingStream { continuation in
+      let task = Task {
+        do {
+          for try await event in events { continuation.yield(translate(event)) }
+          continuation.finish()
+        } catch {
+          continuation.finish(throwing: error)
+        }
       }
+      continuation.onTermination = { _ in task.cancel() }
+    }
+  }
+
+  private func translate(_ event: DiffusionEvent) -> Surface.Event {
+    switch event {
+    case .started: .started
+    case .progress(let update): .progress(translate(update))
+    case .completed(let result): .completed(translate(result))
     }
   }
 

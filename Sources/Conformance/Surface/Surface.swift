@@ -1,5 +1,4 @@
 public import Foundation
-public import GenBackend
 
 /// The values that checks speak in: the shape of the documented diffusion API, with no SDK's own types.
 ///
