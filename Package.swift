@@ -132,11 +132,12 @@ let package = Package(
         "Schedulers",
         "Tokenizers", "TestSupport", "Goldens",
       ]),
-    .testTarget(name: "RunAnywhereTests", dependencies: ["RunAnywhere", "GenBackend", "Imaging", "Tensors", "TestSupport"]),
+    .testTarget(
+      name: "RunAnywhereTests", dependencies: ["RunAnywhere", "Conformance", "GenBackend", "Imaging", "Tensors", "TestSupport"]),
     .testTarget(
       name: "ConformanceTests",
       dependencies: [
-        "Conformance", "RunAnywhere", "ReferenceEngine", "GenBackend", "Goldens", "Kernels", "Tensors", "TestSupport",
+        "Conformance", "GenbenchCLI", "RunAnywhere", "GenBackend", "Checkpoints", "Goldens", "Imaging", "Tensors", "TestSupport",
       ]),
     .testTarget(name: "MeasurementTests", dependencies: ["Measurement", "GenBackend", "TestSupport"]),
     .testTarget(name: "ReportingTests", dependencies: ["Reporting", "Measurement", "TestSupport"]),

@@ -7,6 +7,7 @@ struct GenbenchCommand: Command {
       """,
     subcommands: [
       RunCommand.self, GenerateCommand.self, TokenizeCommand.self, ScheduleCommand.self, LatentsCommand.self, ModelsCommand.self,
+      ConformCommand.self,
     ],
     defaultSubcommand: "run")
 

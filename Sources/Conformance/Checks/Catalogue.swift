@@ -1,0 +1,11 @@
+/// All checks, by id.
+public enum Catalogue {
+  /// The checks of every group but numerics, in the order of their ids.
+  public static let all: [Check] =
+    (defaultsChecks + inputChecks + loadChecks + resultChecks + seedChecks + safetyChecks + cancellationChecks
+    + concurrencyChecks + progressChecks + modeChecks + resourceChecks + tensorChecks + crossChecks)
+    .sorted { ($0.group.rawValue, $0.id) < ($1.group.rawValue, $1.id) }
+
+  /// The check of an id.
+  public static func check(_ id: String) -> Check? { all.first { $0.id == id } }
+}

@@ -1,0 +1,63 @@
+import Foundation
+import Imaging
+import Tensors
+
+/// Pictures that checks give to implementations.
+enum TestImages {
+  /// Left half one colour, right half another.
+  static func halves(width: Int, height: Int, left: [UInt8] = [250, 20, 20], right: [UInt8] = [20, 20, 250]) -> Bitmap {
+    var line: [UInt8] = []
+    for column in 0..<width { line += column < width / 2 ? left : right }
+    return Bitmap(width: width, height: height, samples: Array(repeating: line, count: height).flatMap { $0 })
+  }
+
+  /// Black on the left, white on the right.
+  static func mask(side: Int) -> Bitmap { halves(width: side, height: side, left: [0, 0, 0], right: [255, 255, 255]) }
+
+  /// A file of it.
+  static func png(_ bitmap: Bitmap) throws -> Data { Data(try PNGFile.encode(bitmap)) }
+}
+
+extension Bitmap {
+  /// Whether one of the colour channels has the same value everywhere.
+  var isConstant: Bool {
+    guard let pixelCount = samples.isEmpty ? nil : samples.count / channels, pixelCount > 0 else { return true }
+    return (0..<min(channels, 3)).contains { channel in
+      let first = samples[channel]
+      return stride(from: channel, to: samples.count, by: channels).allSatisfy { samples[$0] == first }
+    }
+  }
+
+  /// Whether every pixel is the same.
+  var isOneColour: Bool {
+    (0..<channels).allSatisfy { channel in
+      stride(from: channel, to: samples.count, by: channels).allSatisfy { samples[$0] == samples[channel] }
+    }
+  }
+
+  /// The standard deviation of the samples.
+  var deviation: Double {
+    guard !samples.isEmpty else { return 0 }
+    var (sum, squares) = (0.0, 0.0)
+    for sample in samples {
+      sum += Double(sample)
+      squares += Double(sample) * Double(sample)
+    }
+    let mean = sum / Double(samples.count)
+    return max(0, squares / Double(samples.count) - mean * mean).squareRoot()
+  }
+}
+
+extension CheckContext {
+  /// Samplers that the engine is tried with.
+  var schedulers: [String] {
+    switch subject.surroundings {
+    case .scripted: ScriptedBackend.schedulers
+    case .engine:
+      [
+        "ddim", "ddpm", "pndm", "lms", "euler", "euler_a", "heun", "dpm2", "dpm2_a", "dpmpp_2m", "dpmpp_2m_sde", "dpmpp_2s",
+        "dpmpp_sde", "unipc", "deis", "lcm", "tcd",
+      ]
+    }
+  }
+}

@@ -1,0 +1,83 @@
+/// Proves that checks can fail: runs them on mutants.
+public struct SelfTest: Sendable {
+  /// The outcome for every pair that was run.
+  public struct Matrix: Sendable {
+    /// The mutants that were run, in order.
+    public var mutants: [Mutant]
+    /// The checks that were run, in order.
+    public var checks: [Check]
+    /// Verdict kinds by check id and mutant id.
+    public var cells: [String: [String: Verdict.Kind]]
+    /// What is wrong with the suite itself.
+    public var faults: [String]
+
+    /// Checks that at least one mutant fails, of those that run here.
+    public var provenChecks: Int { checks.count { check in cells[check.id]?.values.contains(where: Self.isCaught) ?? false } }
+
+    static func isCaught(_ kind: Verdict.Kind) -> Bool { kind == .fail }
+
+    /// Whether a check found a mutant out.
+    public func isCaught(_ mutant: String, by check: String) -> Bool { cells[check]?[mutant].map(Self.isCaught) ?? false }
+  }
+
+  private let subject: Subject
+  private let patience: Duration
+
+  /// Makes a self-test.
+  ///
+  /// - Parameters:
+  ///   - subject: A subject over a scripted engine, on which all checks pass.
+  ///   - patience: How long a mutant may hang before that counts as a failure.
+  public init(subject: Subject, patience: Duration = .seconds(2)) {
+    self.subject = subject
+    self.patience = patience
+  }
+
+  /// The checks that mutants are tried on.
+  public static var checks: [Check] { Catalogue.all.filter { $0.worlds.contains(.scripted) } }
+
+  /// Runs one check on one mutant.
+  public func verdict(_ check: Check, on mutant: Mutant) async -> Verdict {
+    var subject = subject
+    if let metrics = subject.metrics, let change = mutant.changeMetrics { subject.metrics = change(metrics) }
+    return await Runner(patience: patience).verdict(check, on: subject, mutant: mutant)
+  }
+
+  /// Runs checks on mutants.
+  ///
+  /// - Parameter onlyClaimed: Runs only the pairs that mutants claim to break; a tenth of the time.
+  public func run(
+    mutants: [Mutant] = Mutant.all, checks: [Check] = SelfTest.checks, onlyClaimed: Bool = false,
+    onMutant: @Sendable (Mutant) -> Void = { _ in }
+  ) async -> Matrix {
+    var matrix = Matrix(mutants: mutants, checks: checks, cells: [:], faults: [])
+    for mutant in mutants {
+      if Task.isCancelled { break }
+      for check in checks where !onlyClaimed || mutant.breaks.contains(check.id) {
+        let verdict = await verdict(check, on: mutant)
+        matrix.cells[check.id, default: [:]][mutant.id] = verdict.kind
+        if verdict.kind == .error { matrix.faults.append("\(check.id) breaks on \(mutant.id): \(verdict.detail)") }
+      }
+      onMutant(mutant)
+    }
+    matrix.faults += Self.faults(of: matrix)
+    return matrix
+  }
+
+  private static func faults(of matrix: Matrix) -> [String] {
+    var faults: [String] = []
+    let ids = Set(matrix.checks.map(\.id))
+    for check in matrix.checks where !matrix.mutants.contains(where: { matrix.isCaught($0.id, by: check.id) }) {
+      faults.append("\(check.id) is failed by no mutant: nothing proves that it can fail")
+    }
+    for mutant in matrix.mutants {
+      if !matrix.checks.contains(where: { matrix.isCaught(mutant.id, by: $0.id) }) {
+        faults.append("\(mutant.id) is found out by no check: \(mutant.story)")
+      }
+      for id in mutant.breaks where ids.contains(id) && !matrix.isCaught(mutant.id, by: id) {
+        faults.append("\(mutant.id) should fail \(id), but doesn't")
+      }
+    }
+    return faults
+  }
+}

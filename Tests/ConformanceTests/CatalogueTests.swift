@@ -1,0 +1,75 @@
+import Conformance
+import Foundation
+import Goldens
+import TestSupport
+import Testing
+
+@testable import GenbenchCLI
+
+/// Every check of the catalogue as a test of its own id.
+struct CatalogueTests {
+  /// What RunAnywhere can't be asked: the catalogue lists these, and says why.
+  static let skipped: Set<String> = ["D-09", "D-18"]
+
+  @Test(arguments: Catalogue.all)
+  func overAScript(_ check: Check) async {
+    let result = await Runner().run(check, on: Subjects.scripted)
+    switch result.verdict.kind {
+    case .pass: #expect(!Self.skipped.contains(check.id))
+    case .skip:
+      #expect(
+        Self.skipped.contains(check.id) || !check.worlds.contains(.scripted), "\(check.id): \(result.verdict.detail)")
+      #expect(!result.verdict.detail.isEmpty)
+    default:
+      Issue.record("\(check.id): \(result.verdict.detail)\n\(result.verdict.evidence?.log.joined(separator: "\n") ?? "")")
+    }
+  }
+
+  @Test func idsAreThoseOfTheCatalogue() {
+    let ids = Catalogue.all.map(\.id)
+    #expect(Set(ids).count == ids.count)
+    let wanted =
+      (1...73).map { "D-" + ($0 < 10 ? "0\($0)" : "\($0)") } + (1...11).map { "X-" + ($0 < 10 ? "0\($0)" : "\($0)") }
+    #expect(ids.sorted() == wanted.sorted())
+    #expect(Catalogue.all.allSatisfy { $0.statement.hasSuffix(".") })
+    #expect(Catalogue.check("D-04")?.level == .derived && Catalogue.check("none") == nil)
+  }
+}
+
+/// The same checks over the engine in the box; one after the other, as each of them uses all processors.
+@Suite(.serialized) struct EngineTests {
+  @Test(arguments: Catalogue.all.filter { $0.worlds.contains(.engine) })
+  func overTheEngine(_ check: Check) async throws {
+    let result = await Runner().run(check, on: try Subjects.engine())
+    let isMemory = ["D-68", "D-69"].contains(check.id)
+    #expect(
+      result.verdict.kind == (isMemory ? .skip : .pass),
+      "\(check.id): \(result.verdict.detail)\n\(result.verdict.evidence?.log.joined(separator: "\n") ?? "")")
+  }
+
+  static let goldens: [Check] =
+    (try? NumericsChecks.checks(of: NumericsChecks.areas.flatMap { try Fixtures.cases(in: $0) })) ?? []
+
+  /// Parts that the engine doesn't hand out alone; the blocks of whole networks hold them.
+  static let inner: Set<String> = [
+    "basicTransformerBlock", "downsample2D", "resnetBlock2D", "timestepEmbedding", "timesteps", "transformer2DModel",
+    "upsample2D", "vaeAttention", "betaQuantile", "noiseSchedule",
+  ]
+
+  @Test(arguments: goldens)
+  func golden(_ check: Check) async throws {
+    let result = await Runner().run(check, on: try Subjects.engine())
+    if case .skip(let reason) = result.verdict {
+      #expect(Self.inner.contains { reason.contains($0) }, "\(check.id): \(reason)")
+    } else {
+      #expect(result.verdict.kind == .pass, "\(check.id): \(result.verdict.detail)")
+    }
+  }
+
+  @Test func thereAreGoldensOfEveryKind() {
+    #expect(Self.goldens.count > 150)
+    for area in ["kernels/", "schedulers/", "diffusion/unet", "diffusion/vae", "safety/", "pipelines/sd15", "pipelines/sdxl"] {
+      #expect(Self.goldens.contains { $0.id.hasPrefix(area) }, "\(area)")
+    }
+  }
+}

@@ -1,0 +1,38 @@
+import Conformance
+import Foundation
+import Testing
+
+/// Every check can fail, and every fault is found out.
+struct SelfTestTests {
+  @Test(arguments: Mutant.all)
+  func isFoundOut(_ mutant: Mutant) async {
+    let matrix = await SelfTest(subject: Subjects.scripted).run(mutants: [mutant], onlyClaimed: true)
+    for id in mutant.breaks {
+      #expect(matrix.isCaught(mutant.id, by: id), "\(mutant.id) should fail \(id), but: \(matrix.cells[id] ?? [:])")
+    }
+    #expect(!mutant.breaks.isEmpty)
+  }
+
+  @Test func everyCheckHasItsMutant() {
+    let broken = Set(Mutant.all.flatMap(\.breaks))
+    for check in SelfTest.checks { #expect(broken.contains(check.id), "no mutant claims to break \(check.id)") }
+    #expect(broken.isSubset(of: SelfTest.checks.map(\.id)))
+    #expect(Set(Mutant.all.map(\.id)).count == Mutant.all.count)
+  }
+
+  @Test func clampingFailsExactlyTheRightChecks() async throws {
+    let mutant = try #require(Mutant.all.first { $0.id == "clamps-steps" })
+    let matrix = await SelfTest(subject: Subjects.scripted).run(mutants: [mutant])
+    let caught = SelfTest.checks.map(\.id).filter { matrix.isCaught(mutant.id, by: $0) }
+    #expect(caught == ["D-04", "D-66"])
+  }
+
+  @Test func uselessChecksAndMutantsAreFaults() async throws {
+    let check = try #require(Catalogue.check("D-01"))
+    let mutant = try #require(Mutant.all.first { $0.id == "28-steps-by-default" })
+    let matrix = await SelfTest(subject: Subjects.scripted).run(mutants: [mutant], checks: [check])
+    #expect(matrix.faults.contains { $0.contains("D-01 is failed by no mutant") })
+    #expect(matrix.faults.contains { $0.contains("28-steps-by-default is found out by no check") })
+    #expect(matrix.provenChecks == 0)
+  }
+}

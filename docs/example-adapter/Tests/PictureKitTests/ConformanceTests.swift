@@ -1,0 +1,30 @@
+import Conformance
+import Foundation
+import Testing
+
+/// The catalogue over PictureKit: each check is a test under its own id.
+@Suite(.serialized) struct ConformanceTests {
+  /// Any folder with a model that the SDK can open; here the small one of genbench.
+  static let model = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+    .appendingPathComponent("../../../../Fixtures/Models/sd15").standardizedFileURL.path
+
+  static let subject = Subject(
+    name: "PictureKit", version: "1.0",
+    surroundings: .engine(
+      EngineUnderTest(name: "its own engine", models: [.sd15: model], checkedVariants: []) { _ in
+        EngineUnderTest.Parts(implementation: PictureKitAdapter())
+      }))
+
+  /// What is known to fail goes in here, with a reason and a day: it's then reported, and doesn't break the build.
+  static let known = ExpectedFailures(entries: [])
+
+  @Test(arguments: Catalogue.all.filter { $0.worlds.contains(.engine) }.map(\.id))
+  func conforms(_ id: String) async throws {
+    let check = try #require(Catalogue.check(id))
+    let verdict = await Runner(expected: Self.known).run(check, on: Self.subject).verdict
+    switch verdict {
+    case .fail, .error, .unexpectedPass: Issue.record("\(id): \(check.statement) \(verdict.detail)")
+    case .pass, .skip, .expectedFail: break
+    }
+  }
+}
