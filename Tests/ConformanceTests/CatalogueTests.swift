@@ -11,9 +11,15 @@ struct CatalogueTests {
   /// What RunAnywhere can't be asked: the catalogue lists these, and says why.
   static let skipped: Set<String> = ["D-09", "D-18"]
 
-  @Test(arguments: Catalogue.all)
+  /// Checks that weigh the whole process, which other tests share: judged in a process of their own.
+  static let ofTheProcess: Set<String> = ["X-09"]
+
+  /// A hang shows, however busy the machine is.
+  static let patience = Duration.seconds(900)
+
+  @Test(arguments: Catalogue.all.filter { !ofTheProcess.contains($0.id) })
   func overAScript(_ check: Check) async {
-    let result = await Runner().run(check, on: Subjects.scripted)
+    let result = await Runner(patience: Self.patience).run(check, on: Subjects.scripted)
     switch result.verdict.kind {
     case .pass: #expect(!Self.skipped.contains(check.id))
     case .skip:
@@ -23,6 +29,23 @@ struct CatalogueTests {
     default:
       Issue.record("\(check.id): \(result.verdict.detail)\n\(result.verdict.evidence?.log.joined(separator: "\n") ?? "")")
     }
+  }
+
+  @Test(arguments: ofTheProcess.sorted())
+  func inAProcessOfItsOwn(_ id: String) throws {
+    let tests = try #require(Bundle.main.executableURL)
+    let process = Process()
+    process.executableURL = tests.deletingLastPathComponent().appendingPathComponent("genbench")
+    process.arguments = ["conform", "--over", "script", "--filter", "^\(id)$"]
+    process.environment = ProcessInfo.processInfo.environment.merging(["GENBENCH_HOME": Fixtures.packageFolder.path]) { $1 }
+    let output = Pipe()
+    process.standardOutput = output
+    process.standardError = Pipe()
+    try process.run()
+    let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    process.waitUntilExit()
+    #expect(process.terminationStatus == 0, "\(text)")
+    #expect(text.contains("1 passed, 0 failed, 0 skipped"), "\(text)")
   }
 
   @Test func idsAreThoseOfTheCatalogue() {
@@ -40,7 +63,7 @@ struct CatalogueTests {
 @Suite(.serialized) struct EngineTests {
   @Test(arguments: Catalogue.all.filter { $0.worlds.contains(.engine) })
   func overTheEngine(_ check: Check) async throws {
-    let result = await Runner().run(check, on: try Subjects.engine())
+    let result = await Runner(patience: CatalogueTests.patience).run(check, on: try Subjects.engine())
     let isMemory = ["D-68", "D-69"].contains(check.id)
     #expect(
       result.verdict.kind == (isMemory ? .skip : .pass),
@@ -58,7 +81,7 @@ struct CatalogueTests {
 
   @Test(arguments: goldens)
   func golden(_ check: Check) async throws {
-    let result = await Runner().run(check, on: try Subjects.engine())
+    let result = await Runner(patience: CatalogueTests.patience).run(check, on: try Subjects.engine())
     if case .skip(let reason) = result.verdict {
       #expect(Self.inner.contains { reason.contains($0) }, "\(check.id): \(reason)")
     } else {

@@ -10,7 +10,20 @@ extension Catalogue {
       try Data(#"{"scripted": "sd15"}"#.utf8).write(to: folder.appendingPathComponent("model_index.json"))
     case .engine:
       try FileManager.default.createDirectory(at: folder.deletingLastPathComponent(), withIntermediateDirectories: true)
-      try FileManager.default.copyItem(at: URL(fileURLWithPath: try context.modelPath(.sd15)), to: folder)
+      try copyModel(URL(fileURLWithPath: try context.modelPath(.sd15)), to: folder)
+    }
+  }
+
+  /// Copies a model with what its links lead to, as an archive would hold it.
+  private static func copyModel(_ source: URL, to target: URL) throws {
+    let manager = FileManager.default
+    try manager.copyItem(at: source, to: target)
+    for path in try manager.subpathsOfDirectory(atPath: source.path) {
+      let original = source.appendingPathComponent(path)
+      guard try original.resourceValues(forKeys: [.isSymbolicLinkKey]).isSymbolicLink == true else { continue }
+      let copy = target.appendingPathComponent(path)
+      try manager.removeItem(at: copy)
+      try manager.copyItem(at: original.resolvingSymlinksInPath(), to: copy)
     }
   }
 

@@ -54,12 +54,13 @@ struct SchedulerNumerics {
       timesteps += scheduler.timesteps.map { Float($0) }
       if run.sigmaCount != nil { sigmas += scheduler.sigmas }
     }
-    var outputs = [
-      NumericOutput(
-        "output.timesteps", Tensor(timesteps, shape: [timesteps.count]),
-        tolerance: GoldenCase.Tolerance(
-          metric: .absolute, limit: 2e-3, reason: "whole timesteps are exact, fractional ones come from f32 logarithms"))
-    ]
+    // The lower level of DPM2 a is a difference of nearly equal numbers: half a percent of it is rounding.
+    let tolerance =
+      attributes.kind == "dpm2_a"
+      ? GoldenCase.Tolerance(metric: .absolute, limit: 2e-2, reason: "the lower level is a difference of nearly equal numbers")
+      : GoldenCase.Tolerance(
+        metric: .absolute, limit: 2e-3, reason: "whole timesteps are exact, fractional ones come from f32 logarithms")
+    var outputs = [NumericOutput("output.timesteps", Tensor(timesteps, shape: [timesteps.count]), tolerance: tolerance)]
     if !sigmas.isEmpty { outputs.append(NumericOutput("output.sigmas", Tensor(sigmas, shape: [sigmas.count]))) }
     return outputs
   }

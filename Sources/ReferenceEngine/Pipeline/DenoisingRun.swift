@@ -52,9 +52,12 @@ struct DenoisingRun {
     var latents = try initialLatents(start: start)
     let unet = try networks.unet()
     let timesteps = scheduler.timesteps
-    // Entries of the list that aren't a step of their own: the first of PNDM; Heun and DPM2 take two entries a step.
-    let warmup = timesteps.count - settings.steps * scheduler.order
-    let total = (start..<timesteps.count).count { completesStep($0, warmup: warmup, count: timesteps.count) }
+    // Entries that complete a step, by diffusers' rule for its progress bar: the first entry of PNDM isn't a step of its own;
+    // Heun and DPM2 take two entries a step.
+    let (order, count) = (scheduler.order, timesteps.count - start)
+    let warmup = count - (settings.steps * order - start)
+    let completesStep = (0..<count).map { $0 == count - 1 || ($0 + 1 > warmup && ($0 + 1) % order == 0) }
+    let total = completesStep.count { $0 }
     if recordsTrace {
       trace["latents.init"] = latents
       trace["timesteps"] = Tensor(timesteps[start...].map { Float($0) }, shape: [timesteps.count - start])
@@ -76,7 +79,7 @@ struct DenoisingRun {
           trace["noise_pred.\(index - start)"] = prediction
           trace["latents.\(index - start)"] = latents
         }
-        if completesStep(index, warmup: warmup, count: timesteps.count) {
+        if completesStep[index - start] {
           stepsRun += 1
           if let stride = request.previewStride, stepsRun % stride == 0 || stepsRun == total {
             try pipeline.preview(
@@ -89,11 +92,6 @@ struct DenoisingRun {
       try context.cancellation.check()
     }
     return latents
-  }
-
-  /// diffusers' rule for when its progress bar moves.
-  private func completesStep(_ index: Int, warmup: Int, count: Int) -> Bool {
-    index == count - 1 || (index + 1 > warmup && (index + 1) % scheduler.order == 0)
   }
 
   // MARK: - Start
