@@ -97,7 +97,3 @@ struct NumericsSelfTests {
     #expect(missing.evidence?.expected == "latents.0 in the trace", "\(missing.detail)")
   }
 }
-
-extension GoldenCase: @retroactive CustomTestStringConvertible {
-  public var testDescription: String { id }
-}

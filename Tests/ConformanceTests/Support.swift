@@ -22,14 +22,6 @@ enum Subjects {
   }
 }
 
-extension Check: @retroactive CustomTestStringConvertible {
-  public var testDescription: String { id }
-}
-
-extension Mutant: @retroactive CustomTestStringConvertible {
-  public var testDescription: String { id }
-}
-
 /// Runs `genbench` in this process.
 func genbench(_ words: String..., environment: [String: String] = [:], backend: (any GenBackend)? = nil) async -> (
   code: Int32, out: String, err: String

@@ -4,6 +4,7 @@ import GenBackend
 import Imaging
 import RunAnywhere
 import Synchronization
+import Tensors
 import Testing
 
 /// Code as an app's developer writes it with the documentation at hand; the shared session makes them wait for each other.

@@ -1,6 +1,7 @@
 import Checkpoints
 import Conformance
 import Foundation
+import GenBackend
 import Goldens
 import Tensors
 
@@ -154,7 +155,7 @@ struct ConformCommand: Command {
     do {
       return try ExpectedFailures(
         data: data, name: expected, today: ExpectedFailures.today(), knownChecks: Set((Catalogue.all + checks).map(\.id)))
-    } catch let error as ExpectedFailures.FileError {
+    } catch {
       throw CommandError(.badInput, error.description)
     }
   }
