@@ -122,7 +122,9 @@ public final class DiffusionSession: Sendable {
     }
   }
 
-  /// Frees the model; does nothing without one. A running generation is cancelled and waited for.
+  /// Frees the model; does nothing without one.
+  ///
+  /// A running generation is cancelled and waited for.
   ///
   /// - Throws: ``SDKError`` `busy` while a model is being loaded.
   public func unload() async throws {
