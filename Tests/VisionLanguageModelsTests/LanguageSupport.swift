@@ -43,34 +43,38 @@ struct GreedyRun {
 
 /// Makes GGUF files by changing a good one: keys and tensors are replaced, the rest is kept.
 struct GGUFEditor {
+  struct NotFound: Error { var text: String }
+
   private var bytes: [UInt8]
 
   init(path: String) throws { bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path))) }
 
+  private func place(of text: String) throws -> Range<Int> {
+    guard let range = bytes.firstRange(of: Array(text.utf8)) else { throw NotFound(text: text) }
+    return range
+  }
+
   /// Replaces the first occurrence of a text by another of the same length.
-  mutating func replace(_ old: String, _ new: String) -> Bool {
+  mutating func replace(_ old: String, _ new: String) throws {
     precondition(old.utf8.count == new.utf8.count)
-    guard let range = bytes.firstRange(of: Array(old.utf8)) else { return false }
+    let range = try place(of: old)
     bytes.replaceSubrange(range, with: Array(new.utf8))
-    return true
   }
 
   /// Changes the u32 behind a key.
-  mutating func set(_ key: String, _ value: UInt32) -> Bool {
-    guard let range = bytes.firstRange(of: Array(key.utf8)) else { return false }
+  mutating func set(_ key: String, _ value: UInt32) throws {
+    let range = try place(of: key)
     // The key, its type (4 bytes), the value.
     let start = range.upperBound + 4
     withUnsafeBytes(of: value.littleEndian) { bytes.replaceSubrange(start..<(start + 4), with: $0) }
-    return true
   }
 
   /// Changes the number of rows of a matrix in the tensor table.
-  mutating func setSlowestExtent(ofMatrix name: String, _ rows: UInt64) -> Bool {
-    guard let range = bytes.firstRange(of: Array(name.utf8)) else { return false }
+  mutating func setSlowestExtent(ofMatrix name: String, _ rows: UInt64) throws {
+    let range = try place(of: name)
     // The name, the rank (4 bytes), the row length (8 bytes), the rows.
     let start = range.upperBound + 12
     withUnsafeBytes(of: rows.littleEndian) { bytes.replaceSubrange(start..<(start + 8), with: $0) }
-    return true
   }
 
   mutating func truncate(to count: Int) { bytes.removeLast(max(0, bytes.count - count)) }
