@@ -99,7 +99,7 @@ let package = Package(
       dependencies: [
         "ReferenceEngine", "GenBackend", "RunAnywhere", "Conformance", "Measurement", "Reporting", "Goldens", "Tokenizers",
         "Schedulers", "Checkpoints",
-        "DiffusionModels", "Kernels", "KernelContract", "Imaging", "Tensors", "CPUFeatures",
+        "DiffusionModels", "VisionLanguageModels", "Kernels", "KernelContract", "Imaging", "Tensors", "CPUFeatures",
       ]),
     .executableTarget(name: "genbench", dependencies: ["GenbenchCLI"]),
 

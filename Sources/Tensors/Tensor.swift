@@ -100,6 +100,14 @@ public struct Tensor: Sendable {
     return Tensor(shape: newShape, storage: storage)
   }
 
+  /// The first elements under a smaller shape, without a copy: the filled part of a buffer with room to grow.
+  ///
+  /// - Precondition: `newShape` has at most as many elements.
+  public func leading(_ newShape: Shape) -> Tensor {
+    precondition(newShape.elementCount <= count, "\(shape) has no \(newShape) at its beginning")
+    return Tensor(shape: newShape, storage: storage)
+  }
+
   /// Rows `range` of the slowest axis, copied.
   public func slice(_ range: Range<Int>) -> Tensor {
     precondition(shape.rank > 0 && range.lowerBound >= 0 && range.upperBound <= shape[0], "rows \(range) of \(shape)")

@@ -6,8 +6,9 @@ struct GenbenchCommand: Command {
       Results go to stdout, talk to stderr. Without files at hand everything runs on the small models of the repository.
       """,
     subcommands: [
-      RunCommand.self, GenerateCommand.self, TokenizeCommand.self, ScheduleCommand.self, LatentsCommand.self, ModelsCommand.self,
-      ConformCommand.self,
+      RunCommand.self, ConformCommand.self, GenerateCommand.self, DescribeCommand.self, CompleteCommand.self,
+      TokenizeCommand.self,
+      ScheduleCommand.self, LatentsCommand.self, ModelsCommand.self,
     ],
     defaultSubcommand: "run")
 

@@ -2,6 +2,7 @@ import Checkpoints
 import Foundation
 import Tensors
 import Tokenizers
+import VisionLanguageModels
 
 /// Text to token ids.
 struct TokenizeCommand: Command {
@@ -10,7 +11,8 @@ struct TokenizeCommand: Command {
     discussion: "Ids come with the marks of beginning and end and are not cut; --max-length pads and cuts.",
     arguments: [CommandArgument("text", "Texts, each of which is one sequence.", isOptional: true, isRepeatable: true)],
     options: [
-      .value("tokenizer", "name", "clip, or a folder with tokenizer.json or vocab.json and merges.txt.", default: "clip"),
+      .value(
+        "tokenizer", "name", "clip, a folder with tokenizer.json or vocab.json and merges.txt, or a .gguf file.", default: "clip"),
       .value("jsonl", "file", "Read {\"text\": …} lines, print {\"ids\": […]} lines; - is stdin."),
       .value("max-length", "n", "Pad and cut to so many ids, keeping the end mark."),
       .value("fixtures", "dir", "The folder with CLIP's vocabulary.", default: "found by itself"),
@@ -36,9 +38,14 @@ struct TokenizeCommand: Command {
   }
 
   func run(_ context: CommandContext) async throws -> ProgramExit {
-    let clip = try openTokenizer(context)
+    let tokenizer = try openTokenizer(context)
+    let clip = tokenizer as? CLIPTokenizer
+    if maxLength != nil, clip == nil {
+      throw CommandError(
+        .usage, "--max-length: only CLIP's tokenizer pads and cuts, and \(self.tokenizer) is another one; leave it out")
+    }
     func ids(_ text: String) throws -> [Int] {
-      guard let maxLength else { return clip.encode(text) }
+      guard let maxLength, let clip else { return tokenizer.encode(text) }
       return try clip.encodePadded(text, maxLength: maxLength).ids
     }
     func line(_ ids: [Int]) -> String { JSONValue.object(["ids": .array(ids.map { .integer($0) })]).description }
@@ -67,7 +74,7 @@ struct TokenizeCommand: Command {
     return .success
   }
 
-  private func openTokenizer(_ context: CommandContext) throws -> CLIPTokenizer {
+  private func openTokenizer(_ context: CommandContext) throws -> any Tokenizer {
     if tokenizer == "clip" {
       let folder = try ModelLocation.fixtures(explicit: fixtures, environment: context.environment)
       return try CLIPTokenizer(folder: folder.appendingPathComponent("Models/clip-vocabulary"))
@@ -75,9 +82,11 @@ struct TokenizeCommand: Command {
     guard FileManager.default.fileExists(atPath: tokenizer) else {
       throw CommandError(
         .inputMissing,
-        "--tokenizer \(tokenizer): no such folder; expected clip, or a folder with tokenizer.json or vocab.json and merges.txt")
+        "--tokenizer \(tokenizer): no such file or folder; expected clip, a folder with tokenizer.json or vocab.json and merges.txt, "
+          + "or a .gguf file")
     }
-    return try CLIPTokenizer(folder: URL(fileURLWithPath: tokenizer))
+    if tokenizer.hasSuffix(".gguf") { return try ByteLevelBPETokenizer(gguf: GGUFFile(path: tokenizer)) }
+    return try TokenizerLoader.load(URL(fileURLWithPath: tokenizer))
   }
 
   private static func object(_ bytes: [UInt8], place: String) throws -> [String: JSONValue] {

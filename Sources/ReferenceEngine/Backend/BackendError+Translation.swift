@@ -4,6 +4,7 @@ import Kernels
 import Schedulers
 import Tensors
 import Tokenizers
+import VisionLanguageModels
 
 extension BackendError {
   /// The error of this boundary for one from inside the engine.
@@ -18,6 +19,7 @@ extension BackendError {
       case .unwritable: self.init(.processingFailed, error.description)
       }
     case let error as TokenizerError: self.init(.invalidModel, error.description)
+    case let error as VisionLanguageError: self.init(.invalidInput, error.description)
     case let error as SchedulerError:
       self.init(error.code == .invalidConfig ? .invalidModel : .invalidInput, error.description)
     case let error as KernelSelectionError: self.init(.notSupported, error.description)

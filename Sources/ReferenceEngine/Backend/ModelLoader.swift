@@ -16,6 +16,10 @@ struct ModelLoader {
     guard request.precision == "f32" else {
       throw BackendError(.notSupported, "precision: expected f32, found '\(request.precision)'")
     }
+    if let file = try LanguageModelLoader.file(request) {
+      return try LanguageModelLoader(kernels: kernels, memoryLimit: options.memoryLimit)
+        .load(file, request, id: id, startedAt: start)
+    }
     var overrides = DiffusionCheckpoint.Overrides(opensSafetyChecker: request.safety != .off)
     if let name = request.variant {
       guard let variant = DiffusionVariant(rawValue: name) else {
