@@ -70,7 +70,7 @@ extension Mutant {
     Mutant("empty-prompt", "An empty prompt is taken (C19's typed path).", breaks: ["D-07"]) { mutant, _ in
       let inner = mutant.onGenerate
       mutant.onGenerate = { prompt, options, handler in
-        guard !prompt.contains(where: { !$0.isWhitespace }) else {
+        guard prompt.contains(where: { !$0.isWhitespace }) else {
           var filled = options
           filled.prompt = "image"
           return try await inner("image", filled, handler)
