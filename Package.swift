@@ -89,7 +89,9 @@ let package = Package(
     .target(name: "RunAnywhere", dependencies: ["GenBackend", "Imaging", "Tensors"]),
 
     // Judging.
-    .target(name: "Conformance", dependencies: ["GenBackend", "RunAnywhere", "Goldens", "Checkpoints", "Imaging", "Tensors"]),
+    .target(
+      name: "Conformance", dependencies: ["GenBackend", "RunAnywhere", "Goldens", "Checkpoints", "Imaging", "Tensors"],
+      swiftSettings: optimised),
 
     // Measuring and telling.
     .target(name: "Measurement", dependencies: ["GenBackend", "Tensors"]),

@@ -16,8 +16,8 @@ struct DamagedModelTests {
     do {
       try load(model, projector)
       return "loaded"
-    } catch let error as CheckpointError { return error.message } catch let error as TokenizerError { return error.message }
-      catch { return "unexpected: \(error)" }
+    } catch let error as CheckpointError { return error.message } catch let error as TokenizerError { return error.message } catch
+    { return "unexpected: \(error)" }
   }
 
   @Test(arguments: ["smolvlm", "qwen2vl"])
@@ -48,13 +48,15 @@ struct DamagedModelTests {
     }
   }
 
-  @Test(arguments: [
-    ("llama.block_count", 4, "missing"), ("llama.block_count", 0, "expected a whole number"),
-    ("llama.embedding_length", 96, "rotary elements"), ("llama.attention.head_count", 5, "cut into"),
-    ("llama.attention.head_count_kv", 3, "share"), ("llama.attention.head_count", 0, "expected a whole number"),
-    ("llama.context_length", 0, "expected a whole number"), ("llama.feed_forward_length", 0xFFFF_FFFF, "expected a whole number"),
-    ("llama.rope.dimension_count", 8, "one even width"), ("tokenizer.ggml.eos_token_id", 70_000, "found 70000"),
-  ] as [(String, UInt32, String)])
+  @Test(
+    arguments: [
+      ("llama.block_count", 4, "missing"), ("llama.block_count", 0, "expected a whole number"),
+      ("llama.embedding_length", 96, "rotary elements"), ("llama.attention.head_count", 5, "head"),
+      ("llama.attention.head_count_kv", 3, "share"), ("llama.attention.head_count", 0, "expected a whole number"),
+      ("llama.context_length", 0, "expected a whole number"),
+      ("llama.feed_forward_length", 0xFFFF_FFFF, "expected a whole number"),
+      ("llama.rope.dimension_count", 8, "one even width"), ("tokenizer.ggml.eos_token_id", 70_000, "found 70000"),
+    ] as [(String, UInt32, String)])
   func impossibleSizes(_ key: String, _ value: UInt32, _ expected: String) throws {
     let folder = try TemporaryFolder()
     var editor = try GGUFEditor(path: modelPath("smolvlm", "model"))
@@ -63,11 +65,12 @@ struct DamagedModelTests {
     #expect(message(try editor.write(to: folder), modelPath("smolvlm", "mmproj")).contains(expected))
   }
 
-  @Test(arguments: [
-    ("clip.vision.block_count", 3, "missing"), ("clip.vision.patch_size", 0, "expected a whole number"),
-    ("clip.vision.image_size", 40, "can't be cut"), ("clip.vision.attention.head_count", 7, "can't be cut"),
-    ("clip.vision.projector.scale_factor", 3, "can't be cut"), ("clip.vision.embedding_length", 24, "expected shape"),
-  ] as [(String, UInt32, String)])
+  @Test(
+    arguments: [
+      ("clip.vision.block_count", 3, "missing"), ("clip.vision.patch_size", 0, "expected a whole number"),
+      ("clip.vision.image_size", 40, "can't be cut"), ("clip.vision.attention.head_count", 7, "can't be cut"),
+      ("clip.vision.projector.scale_factor", 3, "can't be cut"), ("clip.vision.embedding_length", 24, "expected shape"),
+    ] as [(String, UInt32, String)])
   func impossibleEyes(_ key: String, _ value: UInt32, _ expected: String) throws {
     let folder = try TemporaryFolder()
     var editor = try GGUFEditor(path: modelPath("smolvlm", "mmproj"))
@@ -80,7 +83,8 @@ struct DamagedModelTests {
     ("model", "token_embd.weight", "tokem_embd.weight", "token_embd.weight"),
     ("model", "gpt2", "gptX", "expected a byte-level one"),
     ("model", "smollm", "smolxx", "expected a split"), ("model", "<global-img>", "<global_img>", "no token '<global-img>'"),
-    ("mmproj", "idefics3", "idefics4", "clip.projector_type"), ("mmproj", "mm.model.fc.weight", "mm.model.fx.weight", "is missing"),
+    ("mmproj", "idefics3", "idefics4", "clip.projector_type"),
+    ("mmproj", "mm.model.fc.weight", "mm.model.fx.weight", "is missing"),
     ("mmproj", "v.post_ln.weight", "v.post_lx.weight", "is missing"),
   ])
   func missingParts(_ name: String, _ old: String, _ new: String, _ expected: String) throws {

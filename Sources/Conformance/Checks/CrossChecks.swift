@@ -12,7 +12,7 @@ extension Catalogue {
   static let crossChecks: [Check] = [
     Check(
       "X-01", "Stage times are never negative and sum to at most the total; the first token comes before the end.",
-      level: .contract, group: .cross, worlds: [.scripted, .engine]
+      level: .contract, group: .cross, worlds: [.scripted, .engine], isAboutMetrics: true
     ) { context in
       let metrics = try metrics(context)
       let rig = try await context.rig()
@@ -84,7 +84,8 @@ extension Catalogue {
       try context.expectEqual(try record.result().milliseconds, wanted, "milliseconds by the monotonic clock:")
     },
     Check(
-      "X-04", "The sample deviation equals the two-pass formula, also far from zero.", level: .recommended, group: .cross
+      "X-04", "The sample deviation equals the two-pass formula, also far from zero.", level: .recommended, group: .cross,
+      isAboutMetrics: true
     ) { context in
       let metrics = try metrics(context)
       let samples: [[Double]] = [
@@ -103,7 +104,8 @@ extension Catalogue {
       }
     },
     Check(
-      "X-05", "Runs that failed or were cancelled aren't counted as successes.", level: .recommended, group: .cross
+      "X-05", "Runs that failed or were cancelled aren't counted as successes.", level: .recommended, group: .cross,
+      isAboutMetrics: true
     ) { context in
       let metrics = try metrics(context)
       for code in [BackendError.Code.processingFailed, .cancelled] {
@@ -120,7 +122,8 @@ extension Catalogue {
       try context.expectEqual(measured.saysFailed, false, "says failed:")
     },
     Check(
-      "X-06", "The first load and the warm-ups are told apart from the counted requests.", level: .normative, group: .cross
+      "X-06", "The first load and the warm-ups are told apart from the counted requests.", level: .normative, group: .cross,
+      isAboutMetrics: true
     ) { context in
       let metrics = try metrics(context)
       let backend = MeasuredBackend()
@@ -176,7 +179,7 @@ extension Catalogue {
     },
     Check(
       "X-09", "Peak memory is the largest during the work, with the level before it told apart.", level: .recommended,
-      group: .cross
+      group: .cross, isAboutMetrics: true
     ) { context in
       let metrics = try metrics(context)
       let backend = MeasuredBackend(holdingBytes: 256 << 20)

@@ -85,7 +85,8 @@ extension Catalogue {
     ) { context in
       let rig = try await context.loaded(.sd15, checksSafety: false)
       let before = try await rig.image(context.options())
-      try context.expect(before.safety == nil || before.safety == .unchecked, "unchecked", seen: "\(before.safety as Any)")
+      try context.expect(
+        before.safety == nil || before.safety == .unchecked, "unchecked", seen: before.safety?.rawValue ?? "nothing told")
       try await rig.load(.init(checksSafety: true, reducesMemory: true))
       let after = try await rig.image(context.options())
       try context.expect(

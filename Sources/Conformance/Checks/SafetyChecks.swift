@@ -37,7 +37,8 @@ extension Catalogue {
       let plain = try await rig.image(context.options())
       rig.scripted?.script.flaggedImages = [0]
       let result = try await rig.image(context.options())
-      try context.expect(result.safety == .unchecked || result.safety == nil, "unchecked", seen: "\(result.safety as Any)")
+      try context.expect(
+        result.safety == .unchecked || result.safety == nil, "unchecked", seen: result.safety?.rawValue ?? "nothing told")
       try context.expect(result.data == plain.data, "the same image", seen: "another one")
       try context.expect(!(try context.decode(result.data).isOneColour), "a picture", seen: "one colour")
     },

@@ -44,6 +44,8 @@ public struct Check: Sendable, CustomStringConvertible {
   public let worlds: Set<World>
   /// What the implementation must be able to do; without it the check is skipped.
   public let capabilities: Set<Surface.Capability>
+  /// Whether it judges what measures, and not the implementation.
+  public let isAboutMetrics: Bool
   /// Why it can't run here at all; nil when it can.
   public let deviceReason: String?
   let body: @Sendable (CheckContext) async throws -> Void
@@ -53,7 +55,8 @@ public struct Check: Sendable, CustomStringConvertible {
   /// - Parameter body: Throws ``CheckFailure`` when the statement doesn't hold, ``CheckSkip`` when it can't be told.
   public init(
     _ id: String, _ statement: String, level: Level, group: Group, worlds: Set<World> = [.scripted],
-    needs capabilities: Set<Surface.Capability> = [], body: @escaping @Sendable (CheckContext) async throws -> Void
+    needs capabilities: Set<Surface.Capability> = [], isAboutMetrics: Bool = false,
+    body: @escaping @Sendable (CheckContext) async throws -> Void
   ) {
     self.id = id
     self.statement = statement
@@ -61,6 +64,7 @@ public struct Check: Sendable, CustomStringConvertible {
     self.group = group
     self.worlds = worlds
     self.capabilities = capabilities
+    self.isAboutMetrics = isAboutMetrics
     deviceReason = nil
     self.body = body
   }
@@ -73,6 +77,7 @@ public struct Check: Sendable, CustomStringConvertible {
     self.group = group
     worlds = []
     capabilities = []
+    isAboutMetrics = false
     deviceReason = reason
     body = { _ in throw CheckSkip(reason) }
   }

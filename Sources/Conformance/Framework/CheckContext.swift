@@ -118,7 +118,14 @@ public final class CheckContext: Sendable {
 
   /// Fails unless both are equal.
   public func expectEqual<Value: Equatable>(_ actual: Value, _ wanted: Value, _ what: String) throws {
-    if actual != wanted { throw CheckFailure(expected: "\(what) \(wanted)", seen: "\(actual)") }
+    if actual != wanted { throw CheckFailure(expected: "\(what) \(Self.shown(wanted))", seen: Self.shown(actual)) }
+  }
+
+  /// A value for people: what an optional holds, or `nothing`.
+  static func shown<Value>(_ value: Value) -> String {
+    let mirror = Mirror(reflecting: value)
+    guard mirror.displayStyle == .optional else { return "\(value)" }
+    return mirror.children.first.map { shown($0.value) } ?? "nothing"
   }
 
   /// Fails unless `record` ended with one of the codes.

@@ -53,7 +53,9 @@ public struct SelfTest: Sendable {
     var matrix = Matrix(mutants: mutants, checks: checks, cells: [:], faults: [])
     for mutant in mutants {
       if Task.isCancelled { break }
-      for check in checks where !onlyClaimed || mutant.breaks.contains(check.id) {
+      // A fault of the metrics can't be seen in an implementation, nor the other way round.
+      for check in checks
+      where mutant.breaks.contains(check.id) || !onlyClaimed && check.isAboutMetrics == (mutant.changeMetrics != nil) {
         let verdict = await verdict(check, on: mutant)
         matrix.cells[check.id, default: [:]][mutant.id] = verdict.kind
         if verdict.kind == .error { matrix.faults.append("\(check.id) breaks on \(mutant.id): \(verdict.detail)") }

@@ -1,9 +1,9 @@
-import Checkpoints
-import KernelContract
-import Tensors
+package import Checkpoints
+package import KernelContract
+package import Tensors
 
 /// Norm, SiLU, convolution, twice, with the time embedding in between and a shortcut; equals diffusers' `ResnetBlock2D`.
-struct ResnetBlock2D: Sendable {
+package struct ResnetBlock2D: Sendable {
   let name: String
   private let norm1: GroupNorm
   private let conv1: Conv2d
@@ -18,7 +18,7 @@ struct ResnetBlock2D: Sendable {
   ///   - timeChannels: Features of the time embedding; nil in the VAE, which has none.
   ///   - groupCount: Groups of both norms.
   ///   - epsilon: Of both norms: 1e-5 in the UNet, 1e-6 in the VAE.
-  init(
+  package init(
     _ loader: ParameterLoader, inChannels: Int, outChannels: Int, timeChannels: Int?, groupCount: Int, epsilon: Float
   ) throws(CheckpointError) {
     name = loader.name
@@ -43,7 +43,7 @@ struct ResnetBlock2D: Sendable {
   ///   - input: `[N, H, W, Cin]`.
   ///   - activatedTime: SiLU of the time embedding, `[N, timeChannels]`; the same for all blocks, so computed once.
   /// - Returns: `[N, H, W, Cout]`.
-  func callAsFunction(_ input: Tensor, activatedTime: Tensor?, _ context: ExecutionContext) throws -> Tensor {
+  package func callAsFunction(_ input: Tensor, activatedTime: Tensor?, _ context: ExecutionContext) throws -> Tensor {
     try context.block(name) {
       let imageBias = activatedTime.flatMap { time in timeProjection.map { $0(time, context) } }
       let hidden = conv1(norm1(input, context, activation: .silu), context, imageBias: imageBias)

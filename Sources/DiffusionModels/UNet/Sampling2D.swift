@@ -1,37 +1,37 @@
-import Checkpoints
-import KernelContract
-import Tensors
+package import Checkpoints
+package import KernelContract
+package import Tensors
 
 /// Halves an image by a strided convolution; equals diffusers' `Downsample2D`.
-struct Downsample2D: Sendable {
+package struct Downsample2D: Sendable {
   private let name: String
   private let conv: Conv2d
 
   /// Builds the layer; the UNet pads all sides by one, the VAE only the right and the bottom.
-  init(_ loader: ParameterLoader, channels: Int, padsRightAndBottomOnly: Bool) throws(CheckpointError) {
+  package init(_ loader: ParameterLoader, channels: Int, padsRightAndBottomOnly: Bool) throws(CheckpointError) {
     name = loader.name
     let options =
       padsRightAndBottomOnly ? ConvOptions(stride: 2, top: 0, bottom: 1, left: 0, right: 1) : ConvOptions(stride: 2, padding: 1)
     conv = try Conv2d(loader["conv"], inChannels: channels, outChannels: channels, kernel: 3, options: options)
   }
 
-  func callAsFunction(_ input: Tensor, _ context: ExecutionContext) throws -> Tensor {
+  package func callAsFunction(_ input: Tensor, _ context: ExecutionContext) throws -> Tensor {
     try context.block(name) { conv(input, context) }
   }
 }
 
 /// Enlarges an image by repetition and a convolution; equals diffusers' `Upsample2D`.
-struct Upsample2D: Sendable {
+package struct Upsample2D: Sendable {
   private let name: String
   private let conv: Conv2d
 
-  init(_ loader: ParameterLoader, channels: Int) throws(CheckpointError) {
+  package init(_ loader: ParameterLoader, channels: Int) throws(CheckpointError) {
     name = loader.name
     conv = try Conv2d(loader["conv"], inChannels: channels, outChannels: channels, kernel: 3, options: ConvOptions(padding: 1))
   }
 
   /// Doubles `[N, H, W, C]`, or enlarges it to the height and width of `target`, which odd sizes need on their way up.
-  func callAsFunction(_ input: Tensor, target: Shape? = nil, _ context: ExecutionContext) throws -> Tensor {
+  package func callAsFunction(_ input: Tensor, target: Shape? = nil, _ context: ExecutionContext) throws -> Tensor {
     try context.block(name) {
       guard let target, target[1] != 2 * input.shape[1] || target[2] != 2 * input.shape[2] else {
         return conv(context.kernels.upsampleNearest2x(input), context)

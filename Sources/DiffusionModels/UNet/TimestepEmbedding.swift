@@ -1,5 +1,5 @@
-import Checkpoints
-import KernelContract
+package import Checkpoints
+package import KernelContract
 public import Tensors
 
 #if canImport(Darwin)
@@ -39,16 +39,16 @@ public func sinusoidalEmbedding(_ values: [Float], dimension: Int, flipSinToCos:
 }
 
 /// Two linear layers with SiLU between them; equals diffusers' `TimestepEmbedding`.
-struct TimestepEmbedding: Sendable {
+package struct TimestepEmbedding: Sendable {
   private let linear1: Linear
   private let linear2: Linear
 
-  init(_ loader: ParameterLoader, inFeatures: Int, outFeatures: Int) throws(CheckpointError) {
+  package init(_ loader: ParameterLoader, inFeatures: Int, outFeatures: Int) throws(CheckpointError) {
     linear1 = try Linear(loader["linear_1"], inFeatures: inFeatures, outFeatures: outFeatures)
     linear2 = try Linear(loader["linear_2"], inFeatures: outFeatures, outFeatures: outFeatures)
   }
 
-  func callAsFunction(_ features: Tensor, _ context: ExecutionContext) -> Tensor {
+  package func callAsFunction(_ features: Tensor, _ context: ExecutionContext) -> Tensor {
     linear2(linear1(features, context, activation: .silu), context)
   }
 }

@@ -1,6 +1,6 @@
-import Checkpoints
-import KernelContract
-import Tensors
+package import Checkpoints
+package import KernelContract
+package import Tensors
 
 #if canImport(Darwin)
   import Darwin
@@ -34,7 +34,7 @@ struct Attention: Sendable {
 
 /// Self-attention, cross-attention and a GEGLU feed-forward, each behind a norm and with a residual; equals diffusers'
 /// `BasicTransformerBlock`.
-struct BasicTransformerBlock: Sendable {
+package struct BasicTransformerBlock: Sendable {
   private let name: String
   private let norm1: LayerNorm
   private let attention1: Attention
@@ -44,7 +44,7 @@ struct BasicTransformerBlock: Sendable {
   private let gate: Linear
   private let project: Linear
 
-  init(_ loader: ParameterLoader, channels: Int, crossAttentionDim: Int, headCount: Int) throws(CheckpointError) {
+  package init(_ loader: ParameterLoader, channels: Int, crossAttentionDim: Int, headCount: Int) throws(CheckpointError) {
     name = loader.name
     norm1 = try LayerNorm(loader["norm1"], features: channels, epsilon: 1e-5)
     attention1 = try Attention(loader["attn1"], channels: channels, contextChannels: channels, headCount: headCount)
@@ -56,7 +56,7 @@ struct BasicTransformerBlock: Sendable {
   }
 
   /// Transforms `[B, T, C]` under the text `[B, S, crossAttentionDim]`.
-  func callAsFunction(_ input: Tensor, encoderHiddenStates: Tensor, _ context: ExecutionContext) throws -> Tensor {
+  package func callAsFunction(_ input: Tensor, encoderHiddenStates: Tensor, _ context: ExecutionContext) throws -> Tensor {
     try context.block(name) {
       var hidden = input
       let normed = norm1(hidden, context)
@@ -70,14 +70,14 @@ struct BasicTransformerBlock: Sendable {
 /// A stack of transformer blocks over the pixels of an image; equals diffusers' `Transformer2DModel`.
 ///
 /// Its projections are linear layers or 1×1 convolutions: the same thing on channels-last pixels.
-struct Transformer2DModel: Sendable {
+package struct Transformer2DModel: Sendable {
   private let name: String
   private let norm: GroupNorm
   private let projectIn: Linear
   private let blocks: [BasicTransformerBlock]
   private let projectOut: Linear
 
-  init(
+  package init(
     _ loader: ParameterLoader, channels: Int, layerCount: Int, crossAttentionDim: Int, headCount: Int, groupCount: Int
   ) throws(CheckpointError) {
     name = loader.name
@@ -94,7 +94,7 @@ struct Transformer2DModel: Sendable {
   }
 
   /// Transforms `[N, H, W, C]` under the text `[N, S, crossAttentionDim]`.
-  func callAsFunction(_ input: Tensor, encoderHiddenStates: Tensor, _ context: ExecutionContext) throws -> Tensor {
+  package func callAsFunction(_ input: Tensor, encoderHiddenStates: Tensor, _ context: ExecutionContext) throws -> Tensor {
     try context.block(name) {
       let (images, height, width, channels) = (input.shape[0], input.shape[1], input.shape[2], input.shape[3])
       var hidden = projectIn(norm(input, context), context).reshaped(to: [images, height * width, channels])

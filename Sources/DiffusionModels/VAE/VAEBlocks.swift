@@ -1,9 +1,9 @@
-import Checkpoints
-import KernelContract
-import Tensors
+package import Checkpoints
+package import KernelContract
+package import Tensors
 
 /// Single-head self-attention over the pixels of an image, with biases and a residual; the attention of the VAE's middle.
-struct AttentionBlock: Sendable {
+package struct AttentionBlock: Sendable {
   private let name: String
   private let norm: GroupNorm
   private let toQuery: Linear
@@ -12,7 +12,7 @@ struct AttentionBlock: Sendable {
   private let toOut: Linear
   private let options: AttentionOptions
 
-  init(_ loader: ParameterLoader, channels: Int, groupCount: Int) throws(CheckpointError) {
+  package init(_ loader: ParameterLoader, channels: Int, groupCount: Int) throws(CheckpointError) {
     name = loader.name
     norm = try GroupNorm(loader["group_norm"], channels: channels, groupCount: groupCount, epsilon: 1e-6)
     toQuery = try Linear(loader["to_q"], inFeatures: channels, outFeatures: channels)
@@ -23,7 +23,7 @@ struct AttentionBlock: Sendable {
   }
 
   /// Attends within each image of `[N, H, W, C]`.
-  func callAsFunction(_ input: Tensor, _ context: ExecutionContext) throws -> Tensor {
+  package func callAsFunction(_ input: Tensor, _ context: ExecutionContext) throws -> Tensor {
     try context.block(name) {
       let (images, height, width, channels) = (input.shape[0], input.shape[1], input.shape[2], input.shape[3])
       let pixels = norm(input, context).reshaped(to: [images, height * width, channels])

@@ -25,8 +25,13 @@ struct ReferenceNumerics: NumericsImplementation {
     switch golden.op {
     case "linear", "conv2d", "groupNorm", "layerNorm", "rmsNorm", "attention", "geglu", "activation", "upsample":
       try KernelNumerics(kernels: kernels, golden: golden).output().map { [NumericOutput("output.y", $0)] }
+    case "normals": try normals(golden)
+    case "latents": try latents(golden)
     case "scheduler": try SchedulerNumerics(golden).trajectories()
     case "schedule": try SchedulerNumerics(golden).tables()
+    case "timesteps", "timestepEmbedding", "resnetBlock2D", "downsample2D", "upsample2D", "basicTransformerBlock",
+      "transformer2DModel", "vaeAttention":
+      try BlockNumerics(kernels: kernels, golden: golden).outputs()
     case "unet2DConditionModel": try unet(golden)
     case "vaeDecode", "vaeEncode", "vaeTiled": try vae(golden)
     case "clipTextModel", "clipTextModelWithProjection": try textEncoder(golden)
@@ -36,10 +41,54 @@ struct ReferenceNumerics: NumericsImplementation {
     }
   }
 
+  // MARK: - Noise
+
+  private struct NoiseAttributes: Decodable {
+    struct Run: Decodable {
+      var seed: String
+      var sizes: [Int]
+    }
+    var source: String
+    var runs: [Run]
+  }
+
+  private func normals(_ golden: GoldenCase) throws -> [NumericOutput] {
+    let attributes = try golden.attributes(NoiseAttributes.self)
+    guard let source = RandomSource(rawValue: attributes.source) else { return [] }
+    var drawn: [Float] = []
+    for run in attributes.runs {
+      guard let seed = UInt64(run.seed) else {
+        throw CheckFailure(expected: "\(golden.id): seeds of 64 bits", seen: run.seed)
+      }
+      var noise = source.makeNoiseSource(seed: seed)
+      for size in run.sizes { drawn += noise.normals(shape: [size]).elements }
+    }
+    return [NumericOutput("output.normals", Tensor(drawn, shape: [drawn.count]))]
+  }
+
+  private struct LatentsAttributes: Decodable {
+    var shape: [Int]
+    var stride: Int
+  }
+
+  /// Every `stride`-th row and column of whole latents.
+  private func latents(_ golden: GoldenCase) throws -> [NumericOutput] {
+    let attributes = try golden.attributes(LatentsAttributes.self)
+    guard attributes.shape.count == 4 else { return [] }
+    let (width, stride) = (attributes.shape[3], attributes.stride)
+    return try golden.tensors().weightNames.filter { $0.hasPrefix("output.") }.compactMap { name in
+      guard let seed = UInt64(name.dropFirst(7)) else { return nil }
+      var noise = RandomSource.torch.makeNoiseSource(seed: seed)
+      let kept = noise.normals(shape: Shape(attributes.shape)).elements.enumerated()
+        .filter { $0.offset % stride == 0 && $0.offset / width % stride == 0 }.map(\.element)
+      return NumericOutput(name, Tensor(kept, shape: [kept.count]))
+    }
+  }
+
   // MARK: - Loading
 
   /// The tensors `weight.…` of a case under their own names.
-  private struct CaseWeights: WeightSource {
+  struct CaseWeights: WeightSource {
     let file: SafetensorsFile
     var location: String { file.location }
     var weightNames: [String] { file.weightNames.filter { $0.hasPrefix("weight.") }.map { String($0.dropFirst(7)) } }

@@ -93,7 +93,7 @@ struct TextGenerationTests {
   @Test func theContextEndsTheAnswer() async throws {
     let backend = try makeBackend()
     let info = try await load(backend, "qwen2vl", projector: false)
-    let words = String(repeating: "fox ", count: 118)
+    let words = String(repeating: "fox ", count: 70)
     let log = EventLog()
     let request = TextRequest(model: info.id, prompt: words, isRaw: true, maxTokens: 100_000)
     let result = try await backend.generateText(request, control: log.control)
@@ -171,7 +171,10 @@ struct TextGenerationTests {
       (LoadRequest(path: smol + "/none.gguf", projectorPath: smol + "/mmproj.gguf"), .modelNotFound, "none.gguf"),
       (LoadRequest(path: smallModel("sd15"), projectorPath: smol + "/mmproj.gguf"), .invalidModel, ""),
       (LoadRequest(path: smol + "/model.gguf", variant: "smolvlm"), .invalidInput, "without projector"),
-      (LoadRequest(path: smol + "/model.gguf", projectorPath: smol + "/mmproj.gguf", variant: "qwen2vl"), .invalidInput, "smolvlm"),
+      (
+        LoadRequest(path: smol + "/model.gguf", projectorPath: smol + "/mmproj.gguf", variant: "qwen2vl"), .invalidInput,
+        "smolvlm"
+      ),
       (LoadRequest(path: smol + "/model.gguf", precision: "bf16"), .notSupported, "precision"),
     ]
     for (request, code, expected) in loads {
