@@ -2,7 +2,7 @@ public import Tensors
 
 /// Resizing of 8-bit images, bit for bit as Pillow's `Image.resize` does it.
 ///
-/// Two passes, first along the rows, then along the columns; each output sample is a weighted sum over the input samples
+/// Two passes, along the rows and along the columns; each output sample is a weighted sum over the input samples
 /// under the filter, which is widened when shrinking (antialias). Weights are fixed-point numbers with 22 fractional bits,
 /// and the result of each pass is rounded to 8 bits. Channels are independent: composite alpha first.
 public enum Resample {
@@ -95,8 +95,10 @@ public enum Resample {
   public static func resize(_ bitmap: Bitmap, width: Int, height: Int, filter: Filter) -> Bitmap {
     precondition(width > 0 && height > 0 && bitmap.width > 0 && bitmap.height > 0, "an image has at least one pixel")
     var current = bitmap
+    // Pillow 13 takes the columns first where that leaves the rows less to do: shrinking in height, enlarging in width.
+    if width > bitmap.width, height < bitmap.height { current = vertical(current, height: height, filter: filter) }
     if width != bitmap.width { current = horizontal(current, width: width, filter: filter) }
-    if height != bitmap.height { current = vertical(current, height: height, filter: filter) }
+    if height != current.height { current = vertical(current, height: height, filter: filter) }
     return current
   }
 

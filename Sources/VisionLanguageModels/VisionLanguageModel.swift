@@ -94,7 +94,9 @@ public struct VisionLanguageModel: Sendable {
         .invalidPrompt,
         "the prompt holds the image's marker '\(imageMarker)' \(places.count) times; it must be there once for the one image")
     }
-    return (String(decoding: bytes[..<place.lowerBound], as: UTF8.self), String(decoding: bytes[place.upperBound...], as: UTF8.self))
+    return (
+      String(decoding: bytes[..<place.lowerBound], as: UTF8.self), String(decoding: bytes[place.upperBound...], as: UTF8.self)
+    )
   }
 
   /// Whether a text holds the token that stands for a piece of an image, which a prompt without image mustn't.

@@ -172,7 +172,8 @@ private func message(_ words: String...) -> String? {
 
 @Suite struct HelpTests {
   private static let pages = [
-    "genbench", "genbench run", "genbench generate", "genbench describe", "genbench complete", "genbench tokenize", "genbench schedule", "genbench latents",
+    "genbench", "genbench run", "genbench generate", "genbench describe", "genbench complete", "genbench tokenize",
+    "genbench schedule", "genbench latents",
     "genbench models",
     "genbench models list", "genbench models show", "genbench models plan",
   ]

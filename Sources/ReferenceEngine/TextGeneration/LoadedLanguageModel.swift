@@ -76,7 +76,8 @@ struct LoadedLanguageModel: ReferenceBackend.LoadedModel {
     guard needed <= available else {
       throw BackendError(
         .outOfMemory,
-        "\(capacity) tokens need \(needed >> 20) MiB of keys and values, \(available >> 20) MiB are available; ask for fewer tokens")
+        "\(capacity) tokens need \(needed >> 20) MiB of keys and values, \(available >> 20) MiB are available; ask for fewer tokens"
+      )
     }
   }
 }

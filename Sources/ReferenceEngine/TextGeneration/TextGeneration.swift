@@ -33,7 +33,8 @@ struct TextGeneration {
 
     while true {
       guard !logits.hasNonFinite else {
-        throw BackendError(.processingFailed, "the logits after \(ids.count) tokens aren't finite; the model's weights are damaged")
+        throw BackendError(
+          .processingFailed, "the logits after \(ids.count) tokens aren't finite; the model's weights are damaged")
       }
       let id = sampler.next(logits, history: prompt.ids + ids)
       lastTokenNs = MonotonicTime.nanoseconds()

@@ -33,7 +33,8 @@ public struct Decoder: Sendable {
     let headName = file.weight(named: "output.weight") == nil ? "token_embd" : "output"
     head = try weights.linear(headName, from: config.hiddenSize, to: config.vocabularySize)
     let hasDivisors = file.weight(named: "rope_freqs.weight") != nil
-    rotary = RotaryEmbedding(config, divisors: hasDivisors ? try weights.tensor("rope_freqs.weight", [config.headWidth / 2]) : nil)
+    rotary = RotaryEmbedding(
+      config, divisors: hasDivisors ? try weights.tensor("rope_freqs.weight", [config.headWidth / 2]) : nil)
   }
 
   /// The embeddings of tokens, `[1, T, D]`.

@@ -76,7 +76,8 @@ struct RotaryEmbedding: Sendable {
   func angles(_ positions: some Collection<TokenPosition>) -> Angles {
     let pairs = frequencies.count
     var angles = Angles(
-      cosines: [Float](repeating: 0, count: positions.count * pairs), sines: [Float](repeating: 0, count: positions.count * pairs),
+      cosines: [Float](repeating: 0, count: positions.count * pairs),
+      sines: [Float](repeating: 0, count: positions.count * pairs),
       pairs: pairs)
     for (token, position) in positions.enumerated() {
       let coordinates = [position.time, position.row, position.column]

@@ -25,7 +25,8 @@ struct GGUFMetadata {
   func optionalInt(_ key: String, in range: ClosedRange<Int>) throws(CheckpointError) -> Int? {
     guard let stored = file.metadata[prefix + key] else { return nil }
     guard let value = stored.int, range.contains(value) else {
-      throw invalid("key '\(prefix + key)': expected a whole number in \(range.lowerBound)...\(range.upperBound), found \(stored)")
+      throw invalid(
+        "key '\(prefix + key)': expected a whole number in \(range.lowerBound)...\(range.upperBound), found \(stored)")
     }
     return value
   }

@@ -11,7 +11,8 @@ struct GGUFWeights {
   func view(_ name: String, _ shape: Shape) throws(CheckpointError) -> WeightView {
     let view = try source.requireWeight(named: name, shape: shape)
     guard view.dtype.isFloatingPoint else {
-      throw CheckpointError(.invalid, file: source.location, "tensor '\(name)': expected real numbers, found \(view.dtype.rawValue)")
+      throw CheckpointError(
+        .invalid, file: source.location, "tensor '\(name)': expected real numbers, found \(view.dtype.rawValue)")
     }
     return view
   }
