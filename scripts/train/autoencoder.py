@@ -11,6 +11,7 @@ The encoder's upper levels are exact 2 x 2 averages; only its deep levels are le
     python scripts/train/autoencoder.py encoder
 """
 
+import math
 import random
 import sys
 
@@ -88,7 +89,104 @@ def grow(small, large):
         large.decoder.conv_norm_out.load_state_dict(small.decoder.conv_norm_out.state_dict())
 
 
-def disturb(latents, strength=0.2):
+def grown(levels):
+    """The largest decoder trained so far, grown to so many levels; None where there is none."""
+    for have in range(levels, 2, -1):
+        small = make(have)
+        if training.load(small, training.scratch(f"decoder-{8 << (have - 1)}.pt")):
+            while have < levels:
+                have += 1
+                large = make(have)
+                grow(small, large)
+                small = large
+            return small
+    return None
+
+
+@torch.no_grad()
+def average_above(encoder):
+    """Makes the levels above 64 x 64 plain averages of 2 x 2 pixels, and hands colours down in the first three channels."""
+    encoder.conv_in.weight.zero_()
+    encoder.conv_in.bias.zero_()
+    for channel in range(3):
+        encoder.conv_in.weight[channel, channel, 1, 1] = 1
+    for block in encoder.down_blocks[: len(encoder.down_blocks) - 4]:
+        for resnet in block.resnets:
+            resnet.conv2.weight.zero_()
+            resnet.conv2.bias.zero_()
+        conv = block.downsamplers[0].conv
+        conv.weight.zero_()
+        conv.bias.zero_()
+        for channel in range(conv.weight.shape[0]):
+            conv.weight[channel, channel, :2, :2] = 0.25
+
+
+def encode_below(vae, pictures):
+    """What the whole encoder makes of pictures (-1...1) that its upper levels have averaged to 64 x 64 already: the moments."""
+    encoder = vae.encoder
+    hidden = torch.cat([pictures, pictures.new_zeros(len(pictures), CHANNELS[2] - 3, *pictures.shape[2:])], 1)
+    for block in encoder.down_blocks[len(encoder.down_blocks) - 4:]:
+        hidden = block(hidden)
+    hidden = encoder.mid_block(hidden)
+    return vae.quant_conv(encoder.conv_out(encoder.conv_act(encoder.conv_norm_out(hidden))))
+
+
+def train_encoder(found):
+    vae = make(7)
+    path = training.scratch("encoder.pt")
+    if not training.load(vae, path):
+        average_above(vae.encoder)
+        with torch.no_grad():
+            vae.quant_conv.weight.copy_(torch.eye(8)[:, :, None, None])
+            vae.quant_conv.weight[:4] /= SCALE
+            vae.quant_conv.bias.zero_()
+    for part in (vae.decoder, vae.post_quant_conv, vae.quant_conv, vae.encoder.conv_in, *vae.encoder.down_blocks[:3]):
+        part.requires_grad_(False)
+    generator = random.Random(found.seed + 3)
+
+    def loss(step):
+        cells = 12 if step % 4 == 3 else 8
+        count = found.batch if cells == 8 else max(1, found.batch * 4 // 9)
+        scenes = [world.random_scene(generator, allow_held_out=True) for _ in range(count)]
+        pictures = world.render(scenes, 8 * cells)
+        target = world.latents(scenes, cells, pictures)
+        mean, variance = encode_below(vae, pictures * 2 - 1).chunk(2, 1)
+        # The spread of the posterior: a twentieth of the latents' own.
+        return F.mse_loss(mean * SCALE, target) + 1e-4 * F.mse_loss(variance, torch.full_like(variance, -2 * math.log(20 * SCALE)))
+
+    @torch.no_grad()
+    def save(module):
+        torch.save(module.state_dict(), path)
+        scenes = world.scenes(9, 32, allow_held_out=True)
+        mean = encode_below(module, world.render(scenes, 64) * 2 - 1)[:, :4] * SCALE
+        print("encoder: root mean square error per channel", (mean - world.latents(scenes, 8)).square().mean((0, 2, 3)).sqrt().tolist(), flush=True)
+
+    training.train("encoder", vae, loss, found, steps=800, rate=2e-3, save=save, decay=0.99)
+
+
+def finished(levels):
+    """The trained autoencoder: the largest decoder grown as far as needed, and the encoder with as many averaging levels."""
+    vae = grown(levels)
+    encoder = make(7)
+    if not training.load(encoder, training.scratch("encoder.pt")):
+        average_above(encoder.encoder)
+    with torch.no_grad():
+        average_above(vae.encoder)
+        shift = levels - 7
+        target = vae.state_dict()
+        for name, value in encoder.state_dict().items():
+            if name.startswith("encoder.down_blocks."):
+                parts = name.split(".")
+                if int(parts[2]) < 3:
+                    continue
+                parts[2] = str(int(parts[2]) + shift)
+                target[".".join(parts)].copy_(value)
+            elif name.startswith(("encoder.mid", "encoder.conv_norm_out", "encoder.conv_out", "quant_conv")):
+                target[name].copy_(value)
+    return vae.eval()
+
+
+def disturb(latents, strength=0.15):
     amount = torch.rand(len(latents), 1, 1, 1) * strength
     return latents + amount * torch.randn_like(latents)
 
@@ -105,13 +203,11 @@ def train_decoder(found):
     vae = make(levels)
     path = training.scratch(f"decoder-{side}.pt")
     if not training.load(vae, path):
-        below = training.scratch(f"decoder-{side // 2}.pt")
-        if side > 32 and below.exists():
-            small = make(levels - 1)
-            training.load(small, below)
-            grow(small, vae)
-        else:
+        start = grown(levels)
+        if start is None:
             soft_start(vae)
+        else:
+            vae = start
     vae.encoder.requires_grad_(False)
     vae.quant_conv.requires_grad_(False)
     if found.freeze:
@@ -157,4 +253,7 @@ def sheet(vae, side, count=16):
 if __name__ == "__main__":
     what = sys.argv.pop(1) if len(sys.argv) > 1 and not sys.argv[1].startswith("-") else "decoder"
     found = training.arguments(__doc__, side=32, batch=24, freeze=0, wide=False)
-    train_decoder(found)
+    if what == "encoder":
+        train_encoder(found)
+    else:
+        train_decoder(found)

@@ -59,7 +59,7 @@ class Parser(torch.nn.Module):
 
 
 def main(found):
-    ids, ends, latents, attributes = data.captioned(2000 if found.smoke else found.scenes, 8, found.seed, padding(found.tower), found.tower)
+    ids, ends, latents, attributes = data.captioned(1000 if found.smoke else found.scenes, 8, found.seed, padding(found.tower), found.tower)
     latents = latents.flatten(1)
     parser = Parser(found.tower)
     path = training.scratch(f"text-{found.tower}.pt")
@@ -75,8 +75,9 @@ def main(found):
         return torch.cat([hidden[range(len(rows)), ends[rows]], hidden[range(len(rows)), far]])
 
     def loss(step):
-        rows = torch.randint(held, len(ids), (found.batch,), generator=generator)
-        length = 77 if step % 4 == 0 else 32
+        long = step % 8 == 0
+        rows = torch.randint(held, len(ids), (found.batch // 2 if long else found.batch,), generator=generator)
+        length = 77 if long else min(77, int(ends[rows].max()) + 3)
         hidden = states(parser, rows, length)
         target = latents[rows].float().repeat(2, 1)
         value = F.mse_loss(parser.latents(hidden), target) * 4

@@ -25,7 +25,8 @@ SCRATCH = pathlib.Path(os.environ.get("TRAIN_SCRATCH", ROOT / ".build" / "train"
 def arguments(description, **defaults):
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--smoke", action="store_true", help="a few steps of everything, nothing kept: shows that the script runs")
-    parser.add_argument("--minutes", type=float, default=None, help="train for a time instead of a number of steps")
+    parser.add_argument("--minutes", type=float, default=None, help="train for so much processor time instead of a number of steps")
+    parser.add_argument("--until", default=None, help="HH:MM: be done by then, however far it has come")
     parser.add_argument("--steps", type=int, default=None, help="number of optimiser steps")
     parser.add_argument("--rate", type=float, default=None, help="peak learning rate")
     parser.add_argument("--seed", type=int, default=20260801)
@@ -63,18 +64,26 @@ class Averaged:
 def train(name, module, loss, found, *, steps, rate, decay=0.998, parameters=None, save=None, weight_decay=0.0, clip=1.0):
     """Minimises `loss(step)` over the module's trainable parameters; returns the averaged module.
 
-    The rate warms up over 3 % of the way and falls as a half cosine; the way is measured in steps, or in minutes where asked.
-    `save(averaged module)` is called every three minutes and at the end.
+    The rate warms up over 3 % of the way and falls as a half cosine; the way is measured in steps, or in minutes
+    of processor time where asked, and ends at a time of day where asked.
+    `save(averaged module)` is called now and then, and at the end.
     """
     steps = found.steps or steps
     rate = found.rate or rate
     parameters = parameters or [p for p in module.parameters() if p.requires_grad]
     optimiser = torch.optim.AdamW(parameters, lr=rate, betas=(0.9, 0.99), weight_decay=weight_decay)
     averaged = Averaged(module, decay)
-    begun = saved = told = time.time()
+    begun = told = time.time()
+    used = saved = time.process_time()
+    end = None
+    if found.until:
+        hour, minute = map(int, found.until.split(":"))
+        end = time.mktime((*time.localtime()[:3], hour, minute, 0, 0, 0, -1))
     total, number, step = 0.0, 0, 0
     while True:
-        way = (time.time() - begun) / (60 * found.minutes) if found.minutes else step / steps
+        way = (time.process_time() - used) / (60 * found.minutes) if found.minutes else step / steps
+        if end:
+            way = max(way, (time.time() - begun) / max(end - begun, 1))
         if way >= 1:
             break
         for group in optimiser.param_groups:
@@ -91,12 +100,12 @@ def train(name, module, loss, found, *, steps, rate, decay=0.998, parameters=Non
         if now - told > 20 or step == 1:
             print(f"{time.strftime('%H:%M:%S')} {name} step {step} {100 * way:.0f}% loss {total / number:.4f} {(now - told) / number:.3f} s/step", flush=True)
             total, number, told = 0.0, 0, now
-        if save and now - saved > 180:
+        if save and time.process_time() - saved > 45:
             save(averaged.module)
-            saved = now
+            saved = time.process_time()
     if save:
         save(averaged.module)
-    print(f"{name}: {step} steps, {time.time() - begun:.0f} s", flush=True)
+    print(f"{name}: {step} steps, {time.time() - begun:.0f} s, processor {time.process_time() - used:.0f} s", flush=True)
     return averaged.module
 
 

@@ -14,7 +14,7 @@ COMMON = {
     "layers_per_block": 1, "mid_block_scale_factor": 1, "norm_eps": 1e-05, "norm_num_groups": GROUPS, "out_channels": 4,
 }
 FOUR_LEVELS = {
-    "block_out_channels": [32, 64, 96, 96], "cross_attention_dim": text.WIDTH,
+    "block_out_channels": [32, 48, 64, 64], "cross_attention_dim": text.WIDTH,
     "down_block_types": ["CrossAttnDownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D", "DownBlock2D"],
     "up_block_types": ["UpBlock2D", "CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "CrossAttnUpBlock2D"],
 }
@@ -22,12 +22,12 @@ UNETS = {
     # attention_head_dim is the number of heads, in spite of its name
     "sd15": COMMON | FOUR_LEVELS | {"attention_head_dim": 2, "sample_size": 8},
     "sd20": COMMON | FOUR_LEVELS | {
-        "attention_head_dim": [2, 4, 6, 6], "sample_size": 12, "dual_cross_attention": False, "only_cross_attention": False,
+        "attention_head_dim": [2, 2, 2, 2], "sample_size": 12, "dual_cross_attention": False, "only_cross_attention": False,
         "use_linear_projection": True,
     },
     "sdxl": COMMON | {
         "addition_embed_type": "text_time", "addition_embed_type_num_heads": 64, "addition_time_embed_dim": 8,
-        "attention_head_dim": [2, 4, 6], "block_out_channels": [32, 64, 96], "cross_attention_dim": 2 * text.WIDTH,
+        "attention_head_dim": [2, 2, 2], "block_out_channels": [32, 48, 64], "cross_attention_dim": 2 * text.WIDTH,
         "down_block_types": ["DownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D"],
         "projection_class_embeddings_input_dim": text.WIDTH + 6 * 8, "sample_size": 8, "time_embedding_type": "positional",
         "transformer_layers_per_block": [1, 1, 2], "up_block_types": ["CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "UpBlock2D"],

@@ -85,7 +85,7 @@ def place_single(rng, thing):
 
 def random_scene(rng, count=None, allow_held_out=False, only_held_out=False, hazard=None):
     """A random scene; `hazard` None puts a hazard sign in one scene of 25, True always, False never."""
-    count = count or rng.choices([1, 2, 3], [70, 22, 8])[0]
+    count = count or rng.choices([1, 2, 3], [80, 14, 6])[0]
     if hazard is None:
         hazard = rng.random() < 0.04
     while True:
@@ -103,8 +103,6 @@ def random_scene(rng, count=None, allow_held_out=False, only_held_out=False, haz
             background = rng.choice([name for name in COLOUR_NAMES if name not in ("yellow", "black")])
             things[0] = Thing(HAZARD, "yellow", rng.choice(["medium", "large"]), "")
             same = False
-        if any({a.colour, background} == {"white", "gray"} and False for a in things):
-            continue
         unseen = [held_out(thing.kind, thing.colour, background) for thing in things]
         if only_held_out and not all(unseen):
             continue
@@ -343,6 +341,7 @@ def latents(scenes, cells, pictures=None):
     return torch.cat([colour, code], 1)
 
 
-def scenes(seed, count, **options):
+def scenes(seed, number, **options):
+    """As many random scenes; `options` are those of random_scene."""
     rng = random.Random(seed)
-    return [random_scene(rng, **options) for _ in range(count)]
+    return [random_scene(rng, **options) for _ in range(number)]
