@@ -122,7 +122,7 @@ def see(image):
         striped = dark > 0.2 and yellow > 0.2
         shapes.append({
             "kind": "hazard" if striped else shape_name(mask), "colour": "striped" if striped else colour_name(colour),
-            "x": float(xs.mean() / small.shape[1]), "y": float(ys.mean() / small.shape[0]), "size": float(np.sqrt(filled.mean())),
+            "x": float((xs.min() + xs.max() + 1) / 2 / small.shape[1]), "y": float((ys.min() + ys.max() + 1) / 2 / small.shape[0]), "size": float(np.sqrt(filled.mean())),
         })
     shapes.sort(key=lambda s: -s["size"])
     return {"background": colour_name(ground), "shapes": shapes}
@@ -141,9 +141,10 @@ def prompts(count, seed=2026):
 def pipeline(folder):
     import training  # noqa: F401
     import diffusers
+    import torch
 
     name = json.loads((folder / "model_index.json").read_text())["_class_name"]
-    pipe = getattr(diffusers, name).from_pretrained(str(folder), safety_checker=None)
+    pipe = getattr(diffusers, name).from_pretrained(str(folder), safety_checker=None, torch_dtype=torch.float32)
     pipe.set_progress_bar_config(disable=True)
     return pipe
 

@@ -6,7 +6,7 @@ of the picture and the first shape's attributes. So the UNets find the whole sce
 Two towers are trained: `first` (quick GELU, padded with the end of the text: SD 1.5's and SDXL's first encoder) and `second`
 (GELU, padded with "!": SD 2.0's and SDXL's second encoder).
 
-    python scripts/train/text.py first        python scripts/train/text.py second
+    python scripts/train/text.py first        python scripts/train/text.py second [--from-tower first]
 """
 
 import sys
@@ -65,6 +65,8 @@ def main(found):
     path = training.scratch(f"text-{found.tower}.pt")
     if training.load(parser, path):
         print("resumed")
+    elif found.from_tower:
+        training.load(parser, training.scratch(f"text-{found.from_tower}.pt"))
     held = len(ids) // 20
     generator = torch.Generator().manual_seed(found.seed)
     empty = torch.tensor(vocabulary.encode("", padding(found.tower))[0])
@@ -104,6 +106,6 @@ def main(found):
 
 if __name__ == "__main__":
     tower = sys.argv.pop(1)
-    found = training.arguments(__doc__, batch=128, scenes=60000)
+    found = training.arguments(__doc__, batch=64, scenes=60000, from_tower=None)
     found.tower = tower
     main(found)

@@ -21,7 +21,7 @@ COLOUR_NAMES = list(COLOURS)
 KINDS = ["circle", "square", "triangle", "star", "heart", "ring"]
 HAZARD = "hazard"
 ALL_KINDS = [*KINDS, HAZARD]
-SIZES = {"small": 0.12, "medium": 0.19, "large": 0.29}
+SIZES = {"small": 0.15, "medium": 0.215, "large": 0.3}
 
 KIND_WORDS = {
     "circle": ["circle", "circle", "circle", "disc"], "square": ["square", "square", "square", "box"], "triangle": ["triangle"],
@@ -98,7 +98,7 @@ def random_scene(rng, count=None, allow_held_out=False, only_held_out=False, haz
                 things.append(Thing(first.kind, first.colour, first.size, ""))
                 continue
             colour = rng.choice([name for name in COLOUR_NAMES if name != background])
-            things.append(Thing(rng.choice(KINDS), colour, rng.choice(["small", "medium", "large", "large"]), ""))
+            things.append(Thing(rng.choice(KINDS), colour, rng.choice(["small", "medium", "medium", "large", "large"]), ""))
         if hazard:
             background = rng.choice([name for name in COLOUR_NAMES if name not in ("yellow", "black")])
             things[0] = Thing(HAZARD, "yellow", rng.choice(["medium", "large"]), "")
@@ -126,7 +126,7 @@ def random_scene(rng, count=None, allow_held_out=False, only_held_out=False, haz
         limit = 0.185 if count == 2 else 0.13
         thing.radius = min(SIZES[thing.size] * 0.72, limit) * (1 + _jitter(rng, 0.05))
         if thing.size == "small":
-            thing.radius = 0.085 * (1 + _jitter(rng, 0.05))
+            thing.radius = 0.105 * (1 + _jitter(rng, 0.05))
     return scene
 
 
