@@ -23,7 +23,7 @@ from diffusers import AutoencoderKL
 
 import world
 
-CHANNELS = [8, 8, 8, 16, 32, 48, 64]  # from the full resolution downward
+CHANNELS = [8, 8, 8, 16, 32, 64, 96]  # from the full resolution downward
 SCALE = 0.18215
 CELL = 64
 
@@ -186,7 +186,7 @@ def finished(levels):
     return vae.eval()
 
 
-def disturb(latents, strength=0.15):
+def disturb(latents, strength=0.12):
     amount = torch.rand(len(latents), 1, 1, 1) * strength
     return latents + amount * torch.randn_like(latents)
 

@@ -246,7 +246,7 @@ def export(root):
         raise SystemExit("train the vision-language model first")
     processor = idefics3_pil.Idefics3ImageProcessorPil(size={"longest_edge": SIDE}, max_image_size={"longest_edge": SIDE})
     with torch.no_grad():
-        layout.write(root / "smolvlm", model.eval(), processor, tokenizer, TEMPLATES["smolvlm"], "genbench small SmolVLM of shapes")
+        layout.write(training.own_folder(root / "smolvlm"), model.eval(), processor, tokenizer, TEMPLATES["smolvlm"], "genbench small SmolVLM of shapes")
         measure(model, tokenizer, 200, 17)
 
 

@@ -18,10 +18,13 @@ from diffusers import AutoencoderKL
 from safetensors.torch import load_file
 
 import autoencoder
+import describer
 import models as layout  # scripts/fixtures/models.py: file layout of the published models
+import safety
 import text
 import unet as unets
 import variants
+import vlm_layout
 import vocabulary
 
 
@@ -90,7 +93,7 @@ def write_text(folder, variant):
 
 
 def export(variant, root):
-    folder = root / variant
+    folder = training.own_folder(root / variant)
     for part in ("unet", "vae", "text_encoder", "text_encoder_2", "tokenizer", "tokenizer_2", "scheduler"):
         shutil.rmtree(folder / part, ignore_errors=True)
     write_unet(folder / "unet", variant)
@@ -151,6 +154,18 @@ def resume():
     vae = AutoencoderKL.from_pretrained(str(training.MODELS / "sd15/vae"))
     torch.save(vae.state_dict(), training.scratch("decoder-512.pt"))
     torch.save(vae.state_dict(), training.scratch("encoder.pt"))
+    checker = safety.make()
+    path = training.MODELS / "sd15/safety_checker/model.safetensors"
+    if path.exists():
+        state = {name.replace("vision_model.vision_model.", "vision_model."): tensor.float() for name, tensor in load_file(path).items()
+                 if tensor.is_floating_point()}
+        checker.load_state_dict(state, strict=False)
+        torch.save(checker.state_dict(), training.scratch("safety.pt"))
+    folder = training.MODELS / "smolvlm"
+    if (folder / "mmproj.gguf").exists():
+        seeing = describer.Seeing(describer.make()[0])
+        vlm_layout.read(folder, seeing.model)
+        torch.save(seeing.state_dict(), training.scratch("vlm.pt"))
 
 
 if __name__ == "__main__":

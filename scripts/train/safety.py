@@ -127,7 +127,7 @@ def export(root):
     if not training.load(checker, training.scratch("safety.pt")):
         raise SystemExit("train the safety checker first")
     layout.round_to_f16(checker)
-    folder = root / "sd15"
+    folder = training.own_folder(root / "sd15")
     layout.write_json(folder / "safety_checker/config.json", CONFIG)
     tensors = layout.with_vision_model_level(layout.state(checker))
     patches = (224 // CONFIG["vision_config"]["patch_size"]) ** 2 + 1

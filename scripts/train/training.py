@@ -22,6 +22,14 @@ MODELS = ROOT / "Fixtures" / "Models"
 SCRATCH = pathlib.Path(os.environ.get("TRAIN_SCRATCH", ROOT / ".build" / "train"))
 
 
+def own_folder(path):
+    """A folder to write a trained model into: never a link to one of the random models."""
+    if path.is_symlink():
+        path.unlink()
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
 def arguments(description, **defaults):
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--smoke", action="store_true", help="a few steps of everything, nothing kept: shows that the script runs")

@@ -6,6 +6,7 @@
 `--from-variant` starts from another variant's UNet, wherever names and shapes agree.
 """
 
+import dataclasses
 import random
 import sys
 
@@ -79,15 +80,16 @@ def read(latents, scene):
     """Whether the latents' own meaning agrees with a one-shape scene: (kind, colour, background)."""
     cells = latents.shape[-1]
     thing = scene.things[0]
-    target = world.latents([scene], cells)[0]
-    inside = (target[3] / world.KIND_CODES[thing.kind]).clamp(0, 1)
-    code = (latents[3] * inside).sum() / inside.sum()
-    kind = min(world.KIND_CODES, key=lambda name: abs(world.KIND_CODES[name] - float(code)))
+    kind = min(world.KIND_CODES, key=lambda name: abs(world.KIND_CODES[name] - float(latents[3].mean())))
     nearest = lambda value: min(world.COLOUR_NAMES, key=lambda name: float(((torch.tensor(world.COLOURS[name]) - value) ** 2).sum()))
     colours = (latents[:3] + 1) / 2
+    # How much of each cell the shape covers, from the scene drawn in black and white.
+    plain = world.Scene("black", [dataclasses.replace(thing, kind="circle" if thing.kind == "ring" else thing.kind, colour="white")])
+    inside = torch.nn.functional.adaptive_avg_pool2d(world.render([plain], 8 * cells), cells)[0, 0]
     centre = inside >= inside.max() * 0.999
     found = nearest(colours[:, centre].mean(1)) if thing.kind != "ring" else thing.colour
-    background = nearest(colours[:, inside < 0.01].mean(1)) if (inside < 0.01).any() else scene.background
+    outside = inside < 0.05
+    background = nearest(colours[:, outside].mean(1)) if outside.any() else scene.background
     return kind == thing.kind, found == thing.colour, background == scene.background
 
 

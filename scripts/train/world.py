@@ -319,24 +319,26 @@ def render(scenes, size):
 # ---------------------------------------------------------------- latents
 
 # What the autoencoder's four latent channels mean, after `scaling_factor`: three averages of colour and a code of the kind.
-KIND_CODES = {"circle": -2.25, "square": -1.5, "triangle": -0.75, "star": 0.75, "heart": 1.5, "ring": 2.25, HAZARD: 3.0}
+KIND_CODES = {"circle": -1.5, "square": -1.0, "triangle": -0.5, "star": 0.5, "heart": 1.0, "ring": 1.5, HAZARD: 2.0}
 
 
 def latents(scenes, cells, pictures=None):
-    """Latents [N, 4, cells, cells] of scenes: colours averaged over each cell (-1...1) and the kinds' codes around each shape."""
+    """Latents [N, 4, cells, cells] of scenes: colours averaged over each cell (-1...1), and the code of the nearest shape's kind."""
     if pictures is None:
         pictures = render(scenes, cells * 8)
     size = cells * 4
     colour = torch.nn.functional.adaptive_avg_pool2d(pictures, cells) * 2 - 1
     gx, gy = _grid(size)
     code = torch.zeros(len(scenes), size, size)
+    nearest = torch.full((len(scenes), size, size), math.inf)
     for layer in range(max(len(scene.things) for scene in scenes)):
         rows = [i for i, scene in enumerate(scenes) if layer < len(scene.things)]
         things = [scenes[i].things[layer] for i in rows]
         column = lambda values: torch.tensor(values)[:, None, None]
-        far = ((gx - column([t.x for t in things])) ** 2 + (gy - column([t.y for t in things])) ** 2).sqrt()
-        disc = (0.5 - (far - column([t.radius for t in things]) * 1.1) * size).clamp(0, 1)
-        code[rows] = code[rows] * (1 - disc) + column([KIND_CODES[t.kind] for t in things]) * disc
+        far = ((gx - column([t.x for t in things])) ** 2 + (gy - column([t.y for t in things])) ** 2).sqrt() - column([t.radius for t in things])
+        closer = far < nearest[rows]
+        nearest[rows] = torch.where(closer, far, nearest[rows])
+        code[rows] = torch.where(closer, column([KIND_CODES[t.kind] for t in things]), code[rows])
     code = torch.nn.functional.adaptive_avg_pool2d(code[:, None], cells)
     return torch.cat([colour, code], 1)
 
