@@ -34,6 +34,20 @@ public struct LinearWeight: Sendable {
   public var inFeatures: Int { view.shape[1] }
 }
 
+/// A linear layer's parameters.
+public struct LinearParameters: Sendable {
+  /// `[N, K]`.
+  public var weight: LinearWeight
+  /// `[N]`.
+  public var bias: Tensor?
+
+  /// Puts a weight and its bias together.
+  public init(weight: LinearWeight, bias: Tensor? = nil) {
+    self.weight = weight
+    self.bias = bias
+  }
+}
+
 /// The weight of a convolution, `[Cout, Cin, kH, kW]`, and whatever a kernel set prepared from it.
 public struct ConvWeight: Sendable {
   /// The weight as it lies in its file.

@@ -16,7 +16,9 @@ public struct FastKernels: KernelSet {
 
   /// `fast-x86-64-v3` and the like.
   public var name: String {
-    #if GENBENCH_ISA_V4
+    #if GENBENCH_ISA_V4BF16
+      "fast-x86-64-v4-bf16"
+    #elseif GENBENCH_ISA_V4
       "fast-x86-64-v4"
     #elseif GENBENCH_ISA_V3
       "fast-x86-64-v3"
