@@ -18,6 +18,9 @@ public protocol KernelSet: Sendable {
   /// How many threads it uses.
   var threadCount: Int { get }
 
+  /// The set with other arithmetic in its matrix products; nil where it doesn't have it.
+  func with(_ precision: Precision) -> (any KernelSet)?
+
   /// Wraps the weight of a linear layer, `[outFeatures, inFeatures]`; a set may add a packed form.
   func prepareLinear(_ weight: WeightView) -> LinearWeight
 
@@ -108,6 +111,9 @@ public protocol KernelSet: Sendable {
 }
 
 extension KernelSet {
+  /// Single precision only.
+  public func with(_ precision: Precision) -> (any KernelSet)? { precision == .f32 ? self : nil }
+
   /// ``linear(_:weight:bias:activation:residual:)`` without the parts that are seldom used.
   public func linear(_ input: Tensor, weight: LinearWeight, bias: Tensor? = nil, activation: Activation = .none) -> Tensor {
     linear(input, weight: weight, bias: bias, activation: activation, residual: nil)
