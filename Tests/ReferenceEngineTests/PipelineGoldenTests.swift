@@ -101,7 +101,7 @@ struct PipelineGoldenTests {
       metric: .relative, limit: 0.03, reason: "2⁻⁹ a factor, averaged over each sum, through some fifty layers a step")
     let exact = GoldenCase.Tolerance(metric: .relative, limit: 1e-4, reason: "must not be met: the arithmetic is another one")
     let image = try #require(trace["image"])
-    let picture = GoldenCase.Tolerance(metric: .psnr, limit: 30, reason: "no difference that an eye would find")
+    let picture = GoldenCase.Tolerance(metric: .psnrDb, limit: 30, reason: "no difference that an eye would find")
     let mismatch = picture.mismatch(actual: image, expected: try golden.tensor("image"))
     #expect(mismatch == nil, "\(mismatch ?? "")")
     let embeddings = try #require(trace["prompt_embeds"])
