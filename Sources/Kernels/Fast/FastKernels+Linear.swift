@@ -17,7 +17,11 @@ extension FastKernels {
       withPointers(input, bias, residual) { input, bias, residual in
         guard let input else { return }
         let epilogue = Epilogue(bias: bias, activation: activation, residual: residual, columns: columns)
-        multiply(input, rows: rows, weight: WeightReader(weight.view), depth: depth, into: output, epilogue: epilogue)
+        if rows <= QuantizedRows.maxRows, let blocks = QuantizedRows(weight.view, depth: depth) {
+          blocks.multiply(input, rows: rows, into: output, epilogue: epilogue, on: pool)
+        } else {
+          multiply(input, rows: rows, weight: WeightReader(weight.view), depth: depth, into: output, epilogue: epilogue)
+        }
       }
     }
   }
