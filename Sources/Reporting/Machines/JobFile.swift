@@ -119,15 +119,12 @@ public struct JobFile: Sendable {
     genbench="${GENBENCH:-genbench}"
     parts=\(partFolder)
     mkdir -p "$parts"
-    parallel --will-cite --jobs 1 --joblog "$parts/joblog" --resume-failed ${PARALLEL_ARGS:-} \\
-      "$genbench" run --shard {}/\(shards) --out "$parts"/{} \(twice(options)) ::: $(seq \(shards))
+    parallel --quote --will-cite --jobs 1 --joblog "$parts/joblog" --resume-failed ${PARALLEL_ARGS:-} \\
+      "$genbench" run --shard {}/\(shards) --out "$parts"/{} \(options) ::: $(seq \(shards))
     "$genbench" run --out \(Self.shell(out)) \(mergeOptions)
 
     """
   }
-
-  /// GNU parallel hands its command to a shell once more.
-  private func twice(_ text: String) -> String { text.isEmpty ? "" : words.map { Self.shell(Self.shell($0)) }.joined(separator: " ") }
 
   private var kubernetes: String {
     let arguments =
