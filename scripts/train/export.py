@@ -2,7 +2,7 @@
 """Writes trained models from the scratch folder into the repository, as diffusers folders in half precision.
 
     python scripts/train/export.py sd15 sd20 sdxl [--to FOLDER]        default: Fixtures/Models
-    python scripts/train/export.py --resume                            the other way: scratch checkpoints from the repository's models
+    python scripts/train/export.py --resume [--from FOLDER]                            the other way: scratch checkpoints from the repository's models
 """
 
 import os
@@ -135,15 +135,17 @@ def export(variant, root):
 
 
 @torch.no_grad()
-def resume():
-    """Scratch checkpoints from the models in the repository: what is needed to go on training them."""
+def resume(root):
+    """Scratch checkpoints from trained models: what is needed to go on training them."""
     for variant in variants.UNETS:
-        folder = training.MODELS / variant
+        folder = root / variant
+        if folder.is_symlink():
+            continue
         path = folder / "unet/diffusion_pytorch_model.safetensors"
         if path.exists():
             state = {name: tensor.float() for name, tensor in load_file(path).items()}
             torch.save(state, training.scratch(f"unet-{variant}.pt"))
-        if variant == "sdxl":
+        if variant == "sdxl" or not path.exists():
             continue
         parser = text.Parser(variants.TOWERS[variant][0])
         state = {name.removeprefix("text_model."): tensor.float() for name, tensor in
@@ -151,31 +153,31 @@ def resume():
         inner = getattr(parser.tower, "text_model", parser.tower)
         inner.load_state_dict(state, strict=False)
         torch.save(parser.state_dict(), training.scratch(f"text-{variants.TOWERS[variant][0]}.pt"))
-    vae = AutoencoderKL.from_pretrained(str(training.MODELS / "sd15/vae"))
+    vae = AutoencoderKL.from_pretrained(str(root / "sd15/vae"))
     torch.save(vae.state_dict(), training.scratch("decoder-512.pt"))
     torch.save(vae.state_dict(), training.scratch("encoder.pt"))
     checker = safety.make()
-    path = training.MODELS / "sd15/safety_checker/model.safetensors"
+    path = root / "sd15/safety_checker/model.safetensors"
     if path.exists():
         state = {name.replace("vision_model.vision_model.", "vision_model."): tensor.float() for name, tensor in load_file(path).items()
                  if tensor.is_floating_point()}
         checker.load_state_dict(state, strict=False)
         torch.save(checker.state_dict(), training.scratch("safety.pt"))
-    folder = training.MODELS / "smolvlm"
-    if (folder / "mmproj.gguf").exists():
+    folder = root / "smolvlm"
+    if not folder.is_symlink() and (folder / "mmproj.gguf").exists():
         seeing = describer.Seeing(describer.make()[0])
         vlm_layout.read(folder, seeing.model)
         torch.save(seeing.state_dict(), training.scratch("vlm.pt"))
 
 
 if __name__ == "__main__":
-    if "--resume" in sys.argv:
-        resume()
-        raise SystemExit
     root = training.MODELS
-    if "--to" in sys.argv:
-        at = sys.argv.index("--to")
+    for option in {"--to", "--from"} & set(sys.argv):
+        at = sys.argv.index(option)
         root = pathlib.Path(sys.argv[at + 1])
         del sys.argv[at:at + 2]
+    if "--resume" in sys.argv:
+        resume(root)
+        raise SystemExit
     for variant in sys.argv[1:]:
         export(variant, root)
