@@ -17,7 +17,10 @@ import Testing
     run.createdAt = String(format: "2026-01-%02dT00:00:00.000Z", number % 28 + 1)
     run.tool.commit = "commit\(number)"
     var runCase = RunCase(caseID: "x", subject: "s", parameters: .init())
-    runCase.metrics = [.init(name: "e2e_ns", unit: "ns", scope: "run", sessions: (0..<5).map { [ms * 1e6 * (1 + 0.002 * Double($0 + number % 3))] })]
+    runCase.metrics = [
+      .init(
+        name: "e2e_ns", unit: "ns", scope: "run", sessions: (0..<5).map { [ms * 1e6 * (1 + 0.002 * Double($0 + number % 3))] })
+    ]
     runCase.status = status
     run.cases = [runCase]
     return run
@@ -52,7 +55,8 @@ import Testing
   }
 
   @Test(arguments: [
-    "DELETE FROM run", "INSERT INTO run(run_id) VALUES('x')", "DROP TABLE run", "PRAGMA user_version = 7", "ATTACH 'other.db' AS o",
+    "DELETE FROM run", "INSERT INTO run(run_id) VALUES('x')", "DROP TABLE run", "PRAGMA user_version = 7",
+    "ATTACH 'other.db' AS o",
     "SELECT 1; DELETE FROM run", "CREATE TABLE t(x)", "", "nonsense",
   ]) func questionsChangeNothing(sql: String) throws {
     let store = HistoryStore(file: file)

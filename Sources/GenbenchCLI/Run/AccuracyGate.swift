@@ -92,10 +92,13 @@ struct AccuracyGate {
     if result.ids == attributes.ids {
       return Conformance(.pass, policy: policy, detail: "\(result.ids.count) tokens are the golden's")
     }
-    let place = zip(result.ids, attributes.ids).enumerated().first { $0.element.0 != $0.element.1 }?.offset ?? min(result.ids.count, attributes.ids.count)
+    let place =
+      zip(result.ids, attributes.ids).enumerated().first { $0.element.0 != $0.element.1 }?.offset
+      ?? min(result.ids.count, attributes.ids.count)
     return Conformance(
       .fail, policy: policy,
-      detail: "token \(place + 1) is \(result.ids.indices.contains(place) ? String(result.ids[place]) : "missing"), the golden's is "
+      detail:
+        "token \(place + 1) is \(result.ids.indices.contains(place) ? String(result.ids[place]) : "missing"), the golden's is "
         + "\(attributes.ids.indices.contains(place) ? String(attributes.ids[place]) : "none"); \(place) before it agree")
   }
 

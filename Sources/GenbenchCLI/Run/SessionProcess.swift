@@ -54,7 +54,8 @@ struct SessionProcess: Sendable {
     try? input.fileHandleForReading.close()
     defer { try? input.fileHandleForWriting.close() }
 
-    var reader = LineReader(output: output.fileHandleForReading.fileDescriptor, errors: errors.fileHandleForReading.fileDescriptor)
+    var reader = LineReader(
+      output: output.fileHandleForReading.fileDescriptor, errors: errors.fileHandleForReading.fileDescriptor)
     var lastNs = MonotonicTime.nanoseconds()
     var stopNs: UInt64?
     var isSilent = false

@@ -16,6 +16,7 @@ final class FaultyKernels: KernelSet {
 
   var name: String { "\(base.name)+fault(\(faults.map(\.description).joined(separator: ",")))" }
   var threadCount: Int { base.threadCount }
+  func with(_ precision: Precision) -> (any KernelSet)? { base.with(precision).map { FaultyKernels($0, faults: faults) } }
   func prepareLinear(_ weight: WeightView) -> LinearWeight { base.prepareLinear(weight) }
   func prepareConv2d(_ weight: WeightView) -> ConvWeight { base.prepareConv2d(weight) }
 
