@@ -176,7 +176,8 @@ private func message(_ words: String...) -> String? {
     "genbench schedule", "genbench latents",
     "genbench models",
     "genbench models list", "genbench models show", "genbench models plan", "genbench compare", "genbench baseline",
-    "genbench baseline save", "genbench baseline list", "genbench baseline show", "genbench baseline delete", "genbench calibrate",
+    "genbench baseline save", "genbench baseline list", "genbench baseline show", "genbench baseline delete",
+    "genbench calibrate",
     "genbench diff", "genbench report", "genbench plot", "genbench history", "genbench history import", "genbench history list",
     "genbench history trend", "genbench history query", "genbench doctor", "genbench schema",
   ]

@@ -238,7 +238,9 @@ import Testing
       environment: EnvironmentProbe(root: root).read(), conditions: .now(root: root),
       build: BuildRecord(config: "debug", swiftVersion: "6"))
     let bad = findings.filter { $0.level == .bad }.map(\.what).joined(separator: "\n")
-    for word in ["debug build", "load is 3.5", "42 %", "steal", "powersave", "1.5 CPUs"] { #expect(bad.contains(word), "\(word) in:\n\(bad)") }
+    for word in ["debug build", "load is 3.5", "42 %", "steal", "powersave", "1.5 CPUs"] {
+      #expect(bad.contains(word), "\(word) in:\n\(bad)")
+    }
     #expect(findings.filter { $0.level == .bad }.allSatisfy { !$0.advice.isEmpty })
     #expect(findings.contains { $0.what.contains("doesn't tell") && $0.what.contains("temperature") })
     withExtendedLifetime(folder) {}

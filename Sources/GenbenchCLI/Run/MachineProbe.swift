@@ -42,7 +42,8 @@ enum MachineProbe {
     for _ in 0..<6 {
       let before = MonotonicTime.nanoseconds()
       DispatchQueue.concurrentPerform(iterations: max(1, threads)) { index in
-        guard let from = UnsafeRawPointer(bitPattern: addresses.0), let to = UnsafeMutableRawPointer(bitPattern: addresses.1) else {
+        guard let from = UnsafeRawPointer(bitPattern: addresses.0), let to = UnsafeMutableRawPointer(bitPattern: addresses.1)
+        else {
           return
         }
         memcpy(to + index * part, from + index * part, part)

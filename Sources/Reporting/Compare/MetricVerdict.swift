@@ -150,7 +150,8 @@ struct MetricPair {
         let least = MannWhitney.smallestPValue(row.sessions[0], row.sessions[1])
         let hint =
           least * Double(count) >= policy.significance
-          ? "; so few sessions can't tell among \(count) comparisons, measure \(Self.sessionsNeeded(policy.significance, count))" : ""
+          ? "; so few sessions can't tell among \(count) comparisons, measure \(Self.sessionsNeeded(policy.significance, count))"
+          : ""
         set(.inconclusive, "\(percent) is beyond \(Self.percent(limit, signed: false)), but p = \(Self.small(adjusted))\(hint)")
       }
       return

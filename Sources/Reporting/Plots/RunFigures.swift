@@ -53,9 +53,12 @@ public enum RunFigures {
       for session in runCase.sessions {
         guard let memory = session.memory, memory.rssBytes.contains(where: { $0 != nil }) else { continue }
         if blockCount > 0 { rows += ["", ""] }
-        marks.append("set arrow from \(PlotStyle.number(offset)), graph 0 to \(PlotStyle.number(offset)), graph 1 nohead dt 2 lc rgb '#888888'")
         marks.append(
-          "set label \(Gnuplot.quoted(runCase.displayName)) at \(PlotStyle.number(offset)), graph 0.98 offset 0.5,0 font ',9' noenhanced")
+          "set arrow from \(PlotStyle.number(offset)), graph 0 to \(PlotStyle.number(offset)), graph 1 nohead dt 2 lc rgb '#888888'"
+        )
+        marks.append(
+          "set label \(Gnuplot.quoted(runCase.displayName)) at \(PlotStyle.number(offset)), graph 0.98 offset 0.5,0 font ',9' noenhanced"
+        )
         rows.append("# \(PlotStyle.oneLine(runCase.displayName))")
         for (index, time) in memory.tNs.enumerated() {
           let values = [memory.rssBytes[index], memory.anonymousBytes[index], memory.mappedBytes[index]]

@@ -274,7 +274,8 @@ public struct RunSession: Sendable, Hashable, Codable {
 extension RunSession.Sample {
   /// The order in which stages follow each other in a request.
   static let stageOrder = [
-    "load", "plan", "tokenize", "image_preprocess", "vision_encode", "projector", "text_encode", "latents", "image_encode", "prefill",
+    "load", "plan", "tokenize", "image_preprocess", "vision_encode", "projector", "text_encode", "latents", "image_encode",
+    "prefill",
     "step", "decode", "vae_decode", "safety", "png",
   ]
 
