@@ -55,7 +55,7 @@ chown munge:munge "$work/munge/key"
 chmod 400 "$work/munge/key"
 install -d -o munge -g munge -m 755 "$work/munge-run"
 runuser -u munge -- munged --foreground --key-file="$work/munge/key" --socket="$work/munge-run/socket" \
-  --pid-file="$work/munge-run/munged.pid" --log-file="$work/munge-run/munged.log" --seed-file="$work/munge-run/seed" &
+  --pid-file="$work/munge-run/munged.pid" --log-file="$work/munge-run/munged.log" --seed-file="$work/munge-run/seed" >/dev/null 2>&1 &
 pids+=("$!")
 for _ in $(seq 100); do
   [[ -S "$work/munge-run/socket" ]] && break
@@ -130,8 +130,9 @@ submitted="$(bash array.sh)"
 say "$submitted"
 array="$(sed -n 's/^array \([0-9]*\), merge.*/\1/p' <<<"$submitted")"
 merge="$(sed -n 's/.*merge \([0-9]*\)$/\1/p' <<<"$submitted")"
-nodes() { sacct_free "$1"; }
-sacct_free() { scontrol show job "$1" 2>/dev/null | sed -n 's/^ *BatchHost=\(.*\)/\1/p' | sort -u | tr '\n' ' '; }
+nodes() { # of a finished array, which the controller still knows
+  scontrol show job "$1" 2>/dev/null | sed -n 's/^ *BatchHost=\(.*\)/\1/p' | sort -u | tr '\n' ' '
+}
 wait_for "$array,$merge"
 used="$(nodes "$array")"
 [[ -f merged/run.json ]] || { cat merged-parts/*.log; fail "no merged run"; }
