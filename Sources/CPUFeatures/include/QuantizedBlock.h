@@ -6,6 +6,9 @@
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
+#if defined(__AVX512VNNI__)
+#include <immintrin.h>
+#endif
 
 // How many partial sums a block's product is returned in: one vector of the instruction set.
 #if defined(__AVX512BW__)
@@ -76,7 +79,10 @@ static inline genbench_block_sums genbench_multiply_nibbles(const void *weights,
   return genbench_multiply_block(&wide, activations);
 }
 
-/// Writes 32 activations as `round(x / scale)`, where the scale takes the largest magnitude to 32767; gives the scale and
+/// The largest magnitude of an activation in 16 bits: 127 * 256, so that both its bytes can be signed.
+#define GENBENCH_LARGEST_ACTIVATION 32512
+
+/// Writes 32 activations as `round(x / scale)`, where the scale takes the largest magnitude to 32512; gives the scale and
 /// the sum of what was written times the scale. A block with NaN or infinity becomes zeros with a NaN as its scale.
 static inline void genbench_quantize_block(const float *source, int16_t *target, float *scale, float *sum) {
   float largest = 0, probe = 0;
@@ -86,16 +92,17 @@ static inline void genbench_quantize_block(const float *source, int16_t *target,
     probe += source[i] * 0.0f;
   }
   int finite = probe == 0;
-  float inverse = finite && largest > 1e-30f ? 32767.0f / largest : 0;
+  float inverse = finite && largest > 1e-30f ? GENBENCH_LARGEST_ACTIVATION / largest : 0;
   int32_t total = 0;
   for (int i = 0; i < 32; i++) {
     float scaled = finite ? source[i] * inverse : 0;
     int32_t value = (int32_t)(scaled + (scaled < 0 ? -0.5f : 0.5f));
-    value = value > 32767 ? 32767 : value < -32767 ? -32767 : value;
+    value = value > GENBENCH_LARGEST_ACTIVATION ? GENBENCH_LARGEST_ACTIVATION : value;
+    value = value < -GENBENCH_LARGEST_ACTIVATION ? -GENBENCH_LARGEST_ACTIVATION : value;
     target[i] = (int16_t)value;
     total += value;
   }
-  *scale = finite ? (inverse == 0 ? 0 : largest / 32767.0f) : NAN;
+  *scale = finite ? (inverse == 0 ? 0 : largest / GENBENCH_LARGEST_ACTIVATION) : NAN;
   *sum = (float)total * *scale;
 }
 
@@ -123,5 +130,68 @@ static inline float genbench_f16_to_f32(const void *source) {
   return value;
 #endif
 }
+
+#if defined(__AVX512VNNI__) && defined(__AVX512BW__) && defined(__AVX512VL__)
+// Two neighbouring blocks at once, by VPDPBUSD: four products of bytes a lane. An activation of 16 bits is 256 * high + low,
+// both signed bytes; weights must be unsigned, so an offset is added to them, and `start` takes it back.
+
+typedef float genbench_float4 __attribute__((ext_vector_type(4)));
+
+static inline genbench_block_sums genbench_multiply_pair(
+    __m512i weights, const int8_t *high, const int8_t *low, const int32_t *start) {
+  __m512i upper = _mm512_dpbusd_epi32(_mm512_setzero_si512(), weights, _mm512_loadu_si512(high));
+  __m512i lower = _mm512_dpbusd_epi32(_mm512_loadu_si512(start), weights, _mm512_loadu_si512(low));
+  __m512i sums = _mm512_add_epi32(_mm512_slli_epi32(upper, 8), lower);
+  return (genbench_block_sums)_mm512_cvtepi32_ps(sums);
+}
+
+/// Two stretches of 16 bytes of nibbles. Lanes 0-3 and 8-11 are sums of the first block (low nibbles, high nibbles), the
+/// others of the second.
+static inline genbench_block_sums genbench_multiply_nibble_pair(
+    const void *first, const void *second, const int8_t *high, const int8_t *low, const int32_t *start) {
+  __m256i packed = _mm256_inserti128_si256(
+      _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)first)), _mm_loadu_si128((const __m128i *)second), 1);
+  __m512i both = _mm512_inserti64x4(_mm512_castsi256_si512(packed), _mm256_srli_epi16(packed, 4), 1);
+  return genbench_multiply_pair(_mm512_and_si512(both, _mm512_set1_epi8(15)), high, low, start);
+}
+
+/// Two stretches of 32 signed bytes. Lanes 0-7 are sums of the first block, the others of the second.
+static inline genbench_block_sums genbench_multiply_byte_pair(
+    const void *first, const void *second, const int8_t *high, const int8_t *low, const int32_t *start) {
+  __m512i bytes = _mm512_inserti64x4(
+      _mm512_castsi256_si512(_mm256_loadu_si256((const __m256i *)first)), _mm256_loadu_si256((const __m256i *)second), 1);
+  return genbench_multiply_pair(_mm512_xor_si512(bytes, _mm512_set1_epi8((char)0x80)), high, low, start);
+}
+
+/// The scales of two blocks in half precision, times `factors`: [scale, 0, scale, 0].
+static inline genbench_float4 genbench_pair_scales(const void *first, const void *second, const float *factors) {
+  uint16_t a, b;
+  memcpy(&a, first, sizeof a);
+  memcpy(&b, second, sizeof b);
+  __m128 scales = _mm_cvtph_ps(_mm_cvtsi64_si128((long long)((uint64_t)a | (uint64_t)b << 32)));
+  return (genbench_float4)_mm_mul_ps(scales, _mm_loadu_ps(factors));
+}
+
+/// The scales and minima of two blocks in half precision, times `factors`: [scale, minimum, scale, minimum].
+static inline genbench_float4 genbench_pair_scales_and_minima(const void *first, const void *second, const float *factors) {
+  uint32_t a, b;
+  memcpy(&a, first, sizeof a);
+  memcpy(&b, second, sizeof b);
+  __m128 scales = _mm_cvtph_ps(_mm_cvtsi64_si128((long long)((uint64_t)a | (uint64_t)b << 32)));
+  return (genbench_float4)_mm_mul_ps(scales, _mm_loadu_ps(factors));
+}
+
+/// Elements 0 and 2 spread over the lanes of `genbench_multiply_nibble_pair`.
+static inline genbench_block_sums genbench_spread_for_nibbles(genbench_float4 scales) {
+  const __m512i lanes = _mm512_setr_epi32(0, 0, 0, 0, 2, 2, 2, 2, 0, 0, 0, 0, 2, 2, 2, 2);
+  return (genbench_block_sums)_mm512_permutexvar_ps(lanes, _mm512_castps128_ps512((__m128)scales));
+}
+
+/// Elements 0 and 2 spread over the lanes of `genbench_multiply_byte_pair`.
+static inline genbench_block_sums genbench_spread_for_bytes(genbench_float4 scales) {
+  const __m512i lanes = _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2, 2, 2, 2, 2);
+  return (genbench_block_sums)_mm512_permutexvar_ps(lanes, _mm512_castps128_ps512((__m128)scales));
+}
+#endif
 
 #endif

@@ -43,6 +43,12 @@ public final class PlanningKernels: KernelSet {
     return blank(Shape(Array(input.shape.dimensions.dropLast()) + [weight.outFeatures]))
   }
 
+  /// Counts both products.
+  public func gatedLinear(_ input: Tensor, gate: LinearParameters, up: LinearParameters, activation: Activation) -> Tensor {
+    count(input.count, gate.weight.outFeatures + up.weight.outFeatures)
+    return blank(Shape(Array(input.shape.dimensions.dropLast()) + [gate.weight.outFeatures]))
+  }
+
   /// Counts a convolution.
   public func conv2d(
     _ input: Tensor, weight: ConvWeight, options: ConvOptions, bias: Tensor?, imageBias: Tensor?, residual: Tensor?

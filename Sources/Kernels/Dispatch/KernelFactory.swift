@@ -7,11 +7,12 @@ internal import KernelsReference
 #if arch(x86_64)
   internal import KernelsFastV3
   internal import KernelsFastV4
+  internal import KernelsFastV4BF16
 #endif
 
 /// Makes the kernel sets, for the instruction set that this CPU has.
 public enum KernelFactory {
-  /// The environment variable that forces an instruction set: `baseline`, `v3` or `v4`.
+  /// The environment variable that forces an instruction set: `baseline`, `v3`, `v4` or `v4-bf16`.
   public static let instructionSetVariable = "GENBENCH_ISA"
 
   /// The instruction sets that this build holds and this CPU runs, slowest first.
@@ -19,6 +20,7 @@ public enum KernelFactory {
     #if arch(x86_64)
       let features = genbench_detect_cpu_features()
       return [.baseline] + (features.x86_64_v3 ? [.v3] : []) + (features.x86_64_v4 ? [.v4] : [])
+        + (features.avx512_bf16 && features.avx512_vnni ? [.v4bf16] : [])
     #else
       return [.baseline]
     #endif
@@ -69,6 +71,7 @@ public enum KernelFactory {
       case .baseline: KernelsFastBaseline.FastKernels(threads: threads)
       case .v3: KernelsFastV3.FastKernels(threads: threads)
       case .v4: KernelsFastV4.FastKernels(threads: threads)
+      case .v4bf16: KernelsFastV4BF16.FastKernels(threads: threads)
       }
     #else
       KernelsFastBaseline.FastKernels(threads: threads)
