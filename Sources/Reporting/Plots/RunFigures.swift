@@ -50,14 +50,14 @@ public enum RunFigures {
     var offset = 0.0
     var blockCount = 0
     for runCase in run.cases {
-      for session in runCase.sessions {
+      for session in runCase.sessions.prefix(1) {
         guard let memory = session.memory, memory.rssBytes.contains(where: { $0 != nil }) else { continue }
         if blockCount > 0 { rows += ["", ""] }
         marks.append(
           "set arrow from \(PlotStyle.number(offset)), graph 0 to \(PlotStyle.number(offset)), graph 1 nohead dt 2 lc rgb '#888888'"
         )
         marks.append(
-          "set label \(Gnuplot.quoted(runCase.displayName)) at \(PlotStyle.number(offset)), graph 0.98 offset 0.5,0 font ',9' noenhanced"
+          "set label \(Gnuplot.quoted(runCase.displayName)) at \(PlotStyle.number(offset)), graph 0.98 right rotate by 90 offset 0.6,0 font ',8' noenhanced"
         )
         rows.append("# \(PlotStyle.oneLine(runCase.displayName))")
         for (index, time) in memory.tNs.enumerated() {
@@ -79,7 +79,7 @@ public enum RunFigures {
     return Gnuplot.Figure(
       name: "memory", data: rows.joined(separator: "\n") + "\n",
       commands: """
-        set title 'Memory over time'
+        set title 'Memory over time, the first session of each case'
         set xlabel 's'
         set ylabel 'MiB'
         set yrange [0:*]
