@@ -152,11 +152,11 @@ struct AccuracyGate {
   /// Judges by the peak signal-to-noise ratio.
   ///
   /// 8-bit images of f32 arithmetic differ by rounding alone: 50 dB. bfloat16 keeps 8 bits of each number, and its errors grow
-  /// over the steps: 25 dB still is the same picture.
+  /// over the steps: from 30 dB on no eye finds the difference.
   private func judgeImage(_ seen: Tensor?, _ expected: Tensor, _ by: String) throws -> RunCase.Conformance {
     guard let seen else { throw CheckFailure(expected: "an image", seen: "none") }
     let tolerance = GoldenCase.Tolerance(
-      metric: .psnrDb, limit: subject.precision == "f32" ? 50 : 25, reason: "the same picture, up to the arithmetic's rounding")
+      metric: .psnrDb, limit: subject.precision == "f32" ? 50 : 30, reason: "the same picture, up to the arithmetic's rounding")
     if let mismatch = tolerance.mismatch(actual: seen, expected: expected) {
       return Conformance(.fail, policy: policy, detail: "the image isn't that of \(by): \(mismatch)")
     }

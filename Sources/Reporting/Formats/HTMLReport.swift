@@ -243,7 +243,9 @@ public struct HTMLReport {
       let memory = session.memory
     else { return [] }
     func series(_ name: String, _ bytes: [UInt64?]) -> SVGChart.Series {
-      let known = zip(memory.tNs, bytes).compactMap { time, value in value.map { (x: Double(time) / 1e9, y: Double($0)) } }
+      let known = zip(memory.tNs, bytes).compactMap { time, value in
+        value.map { (x: Double(time) / 1e9, y: Double($0) / 1_048_576) }
+      }
       // A page needs no more points than pixels.
       let stride = max(1, known.count / 600)
       return .init(name: name, points: known.enumerated().filter { $0.offset % stride == 0 }.map(\.element))
@@ -252,7 +254,7 @@ public struct HTMLReport {
       series("resident", memory.rssBytes), series("anonymous", memory.anonymousBytes), series("mapped", memory.mappedBytes),
     ].filter { !$0.points.isEmpty }
     var body = ["<h3>Memory over time (session \(session.session + 1))</h3>"]
-    body.append(SVGChart.lines(lines, x: "s", y: "memory", format: { Units.bytes($0) }))
+    body.append(SVGChart.lines(lines, x: "s", y: "memory", format: { "\(Units.significant($0)) MiB" }))
     if let peak = memory.peak(in: session.samples) {
       body.append(
         "<p class=\"dim\">Largest reading: \(XML.escaped(Units.bytes(Double(peak.bytes)))) in \(XML.escaped(peak.stage)).</p>")
