@@ -1,4 +1,5 @@
 import Foundation
+import Measurement
 import Reporting
 import Synchronization
 import TestSupport

@@ -56,6 +56,19 @@ import Testing
     #expect(others(plain) == others(faulty))
   }
 
+  @Test func joinedLinearLayersAreLinearLayers() throws {
+    let plain = try KernelFactory.make(.fast, threads: 1, faults: [])
+    let faulty = try KernelFactory.make(.fast, threads: 1, faults: [KernelFault(.wrong(factor: 2), in: .linear)])
+    let x = Tensor([1, 2, 3, 4], shape: [1, 4])
+    let weight = WeightView(name: "w", tensor: Tensor((0..<8).map { Float($0) }, shape: [2, 4]))
+    func layer(_ kernels: any KernelSet) -> LinearParameters { LinearParameters(weight: kernels.prepareLinear(weight)) }
+    let expected = plain.linears(x, [layer(plain), layer(plain)]).map(\.elements)
+    #expect(faulty.linears(x, [layer(faulty), layer(faulty)]).map(\.elements) == expected.map { $0.map { $0 * 2 } })
+    let gated = plain.gatedLinear(x, gate: layer(plain), up: layer(plain), activation: .silu).elements
+    #expect(faulty.gatedLinear(x, gate: layer(faulty), up: layer(faulty), activation: .silu).elements == gated.map { $0 * 2 })
+    if let other = plain.with(.bf16) { #expect(faulty.with(.bf16)?.name == other.name + "+fault(wrong:linear:2.0)") }
+  }
+
   @Test func aSlowOperatorTakesItsTime() throws {
     let slow = try KernelFactory.make(.fast, threads: 1, faults: [KernelFault(.slow(nanoseconds: 3_000_000), in: .add)])
     let x = Tensor([1, 2, 3, 4], shape: [1, 4])

@@ -9,10 +9,14 @@ struct PlotCommand: Command {
     discussion: """
       Writes KIND.png and KIND.svg, and the KIND.gp and KIND.dat that draw them again without this program.
 
-        steps      the time of each denoising step       memory    memory over time, by case
-        latency    a request against a swept setting     scaling   the speed-up with threads
-        compare    two runs side by side                 trend     a quantity over the history's runs
-        roofline   stages against the machine's limits   sustained minute by minute
+        steps      the time of each denoising step
+        memory     memory over time, by case
+        latency    a request against a setting that was swept
+        scaling    the speed-up with threads
+        compare    two runs side by side
+        trend      a quantity over the runs of the history
+        roofline   what stages reach against the machine's limits
+        sustained  minute by minute
       """,
     arguments: [
       CommandArgument("kind", PlotKind.allCases.map(\.rawValue).joined(separator: ", ") + "."),

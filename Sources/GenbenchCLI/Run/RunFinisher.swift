@@ -79,6 +79,12 @@ struct RunFinisher {
       warnings.append(
         "the machine was busy: somebody waited for a CPU \(Units.significant(pressure, digits: 2)) % of the time before a case")
     }
+    let stalls = sessions.compactMap { $0.memory?.longestGapNs }.filter { $0 > 2_000_000_000 }
+    if let longest = stalls.max() {
+      warnings.append(
+        "in \(stalls.count) session\(stalls.count == 1 ? "" : "s") the whole process stood still for up to "
+          + "\(Units.duration(ns: Double(longest))): the machine was suspended or starved")
+    }
     let steal = sessions.compactMap { $0.conditions?.stealPercent }.max()
     if let steal, steal > 1 {
       warnings.append("the host took away up to \(Units.significant(steal, digits: 2)) % of the time (steal)")

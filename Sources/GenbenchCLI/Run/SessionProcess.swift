@@ -79,7 +79,7 @@ struct SessionProcess: Sendable {
         kill(process.processIdentifier, SIGKILL)
       }
       // A grandchild may hold the pipes open: the child's end is the end.
-      if !process.isRunning, lines.isEmpty { break }
+      if !process.isRunning, lines.isEmpty, !reader.hadOutput { break }
     }
     process.waitUntilExit()
     let said = reader.errorTail
@@ -98,6 +98,7 @@ private struct LineReader {
   private var areErrorsOpen = true
   private var pending = Data()
   private var said = Data()
+  /// Whether the last wait brought anything on stdout.
   private(set) var hadOutput = false
 
   init(output: Int32, errors: Int32) {

@@ -47,6 +47,14 @@ final class FaultyKernels: KernelSet {
     disturb(.linear) { base.linear(input, weight: weight, bias: bias, activation: activation, residual: residual) }
   }
 
+  func linears(_ input: Tensor, _ layers: [LinearParameters]) -> [Tensor] {
+    base.linears(input, layers).map { result in disturb(.linear) { result } }
+  }
+
+  func gatedLinear(_ input: Tensor, gate: LinearParameters, up: LinearParameters, activation: Activation) -> Tensor {
+    disturb(.linear) { base.gatedLinear(input, gate: gate, up: up, activation: activation) }
+  }
+
   func conv2d(
     _ input: Tensor, weight: ConvWeight, options: ConvOptions, bias: Tensor?, imageBias: Tensor?, residual: Tensor?
   ) -> Tensor {

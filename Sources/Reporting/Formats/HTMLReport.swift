@@ -82,7 +82,7 @@ public struct HTMLReport {
     .fault{background:#b3261e;color:#fff;padding:.7rem 1rem;border-radius:6px;font-weight:700}.warn{color:var(--warn)}
     .images{display:flex;flex-wrap:wrap;gap:10px}.images figure{margin:0;width:132px}.images img{width:132px;height:auto;border-radius:4px;background:var(--head)}
     .images.pairs figure{width:auto}.images.pairs img{width:150px}figcaption{font-size:12px;color:var(--dim);overflow-wrap:anywhere}
-    h3{font-size:1rem;margin:1.2rem 0 .3rem}.verdict-regressed,.verdict-invalid,.verdict-failed,.verdict-missing{color:var(--fail);font-weight:600}
+    td.n{white-space:nowrap}h3{font-size:1rem;margin:1.2rem 0 .3rem}.verdict-regressed,.verdict-invalid,.verdict-failed,.verdict-missing{color:var(--fail);font-weight:600}
     .verdict-improved{color:var(--pass);font-weight:600}.verdict-inconclusive,.verdict-not_comparable,.verdict-new{color:var(--warn)}
     """
 
@@ -136,7 +136,7 @@ public struct HTMLReport {
 
   private func section(of comparison: RunComparison) -> [String] {
     var body = ["<h2>Against \(XML.escaped(comparison.base.name)): \(XML.escaped(comparison.headline))</h2>"]
-    let rows = comparison.rows.map { row in
+    func line(_ row: MetricVerdict) -> String {
       """
       <tr><td class="id">\(XML.escaped(row.caseID))</td><td>\(XML.escaped(row.metric ?? "-"))</td>\
       <td class="n">\(XML.escaped(ComparisonTable.value(row.base, unit: row.unit)))</td>\
@@ -145,9 +145,14 @@ public struct HTMLReport {
       <td class="verdict-\(row.verdict.rawValue)">\(row.verdict.rawValue.replacing("_", with: " "))</td><td class="dim">\(XML.escaped(row.clause))</td></tr>
       """
     }
-    body.append(
+    func table(_ rows: [MetricVerdict]) -> String {
       "<div class=\"scroll\"><table><tr><th>case</th><th>quantity</th><th>base</th><th>candidate</th><th>change</th><th>verdict</th>"
-        + "<th>because</th></tr>\(rows.joined())</table></div>")
+        + "<th>because</th></tr>\(rows.map(line).joined())</table></div>"
+    }
+    let calm = comparison.rows(.unchanged)
+    let other = comparison.rows.filter { $0.verdict != .unchanged }
+    if !other.isEmpty { body.append(table(other)) }
+    if !calm.isEmpty { body.append("<details><summary>\(calm.count) unchanged</summary>\(table(calm))</details>") }
     if !comparison.environment.isEmpty {
       let items = comparison.environment.map {
         "<li>\(XML.escaped("\($0.fact): \($0.base) → \($0.candidate)\($0.isDecisive ? " (decisive)" : "")"))</li>"
@@ -238,7 +243,9 @@ public struct HTMLReport {
       let memory = session.memory
     else { return [] }
     func series(_ name: String, _ bytes: [UInt64?]) -> SVGChart.Series {
-      let known = zip(memory.tNs, bytes).compactMap { time, value in value.map { (x: Double(time) / 1e9, y: Double($0)) } }
+      let known = zip(memory.tNs, bytes).compactMap { time, value in
+        value.map { (x: Double(time) / 1e9, y: Double($0) / 1_048_576) }
+      }
       // A page needs no more points than pixels.
       let stride = max(1, known.count / 600)
       return .init(name: name, points: known.enumerated().filter { $0.offset % stride == 0 }.map(\.element))
@@ -247,7 +254,7 @@ public struct HTMLReport {
       series("resident", memory.rssBytes), series("anonymous", memory.anonymousBytes), series("mapped", memory.mappedBytes),
     ].filter { !$0.points.isEmpty }
     var body = ["<h3>Memory over time (session \(session.session + 1))</h3>"]
-    body.append(SVGChart.lines(lines, x: "s", y: "memory", format: { Units.bytes($0) }))
+    body.append(SVGChart.lines(lines, x: "s", y: "memory", format: { "\(Units.significant($0)) MiB" }))
     if let peak = memory.peak(in: session.samples) {
       body.append(
         "<p class=\"dim\">Largest reading: \(XML.escaped(Units.bytes(Double(peak.bytes)))) in \(XML.escaped(peak.stage)).</p>")

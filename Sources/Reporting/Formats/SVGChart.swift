@@ -63,7 +63,7 @@ enum SVGChart {
     for tick in ticks(firstX, lastX) where tick >= firstX && tick <= lastX {
       if whole, tick != tick.rounded() { continue }
       parts.append(
-        "<text x=\"\(number(px(tick)))\" y=\"\(height - bottom + 16)\" text-anchor=\"middle\">\(XML.escaped(Units.significant(tick)))</text>"
+        "<text x=\"\(number(px(tick)))\" y=\"\(height - bottom + 16)\" text-anchor=\"middle\">\(tick == tick.rounded() ? String(Int(tick)) : XML.escaped(Units.significant(tick)))</text>"
       )
     }
     for (index, line) in series.enumerated() {

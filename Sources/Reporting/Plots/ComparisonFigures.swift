@@ -99,8 +99,11 @@ public enum ComparisonFigures {
       }
     }
     let step = max(1, runs.count / 12)
+    // Runs of one day are told apart by their time.
+    let isOneDay = Set(runs.map { $0[0].prefix(10) }).count == 1
+    func day(_ time: String) -> String { String(isOneDay ? time.dropFirst(11).prefix(5) : time.prefix(10)) }
     let ticks = runs.enumerated().filter { $0.offset % step == 0 }.map {
-      PlotStyle.tick(String($0.element[0].prefix(10)), Double($0.offset + 1))
+      PlotStyle.tick(day($0.element[0]), Double($0.offset + 1))
     }
     return Gnuplot.Figure(
       name: "trend", data: blocks.joined(separator: "\n\n\n") + "\n",

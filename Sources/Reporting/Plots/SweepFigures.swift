@@ -59,9 +59,10 @@ public enum SweepFigures {
       for runCase in run.cases {
         guard let x = axis.value(runCase), let summary = runCase.summary(metric), let median = summary.median else { continue }
         let name = axis.curve(runCase)
-        let point = (
-          x: x, median: median, low: summary.ci?.low ?? summary.min ?? median, high: summary.ci?.high ?? summary.max ?? median
-        )
+        // One request that stood still mustn't stretch the axis: with few sessions the deviation is shown.
+        let interval = summary.ci.flatMap { $0.method == "bootstrap-session-medians" ? $0 : nil }
+        let spread = summary.mad ?? 0
+        let point = (x: x, median: median, low: interval?.low ?? median - spread, high: interval?.high ?? median + spread)
         if let place = curves.firstIndex(where: { $0.name == name }) {
           curves[place].points.append(point)
         } else {
@@ -98,11 +99,11 @@ public enum SweepFigures {
     }
     let ticks = Set(curves.flatMap { $0.points.map(\.x) }).sorted()
     let names = axis == .size ? sizeNames(runs) : [:]
-    let labels = ticks.map { PlotStyle.tick(names[$0] ?? Units.significant($0, digits: 6), $0) }.joined(separator: ", ")
+    let labels = ticks.map { PlotStyle.tick(names[$0] ?? PlotStyle.number($0), $0) }.joined(separator: ", ")
     return Gnuplot.Figure(
       name: "latency", data: blocks.joined(separator: "\n\n\n") + "\n",
       commands: """
-        set title \(Gnuplot.quoted("Time of a request against \(axis.label): median and interval"))
+        set title \(Gnuplot.quoted("Time of a request against \(axis.label): median, 95 % interval of 5 sessions or more, else ± MAD"))
         set xlabel \(Gnuplot.quoted(axis.label))
         set ylabel 'ms'
         set yrange [0:*]
