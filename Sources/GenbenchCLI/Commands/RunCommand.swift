@@ -46,7 +46,10 @@ struct RunCommand: Command {
       .value(
         "exclude", "key=value,…", "Leaves out combinations that have all of these; may be repeated.", isRepeatable: true,
         section: "WHAT"),
-      .value("suite", "file", "All of this as a JSON file; the command line wins over it.", section: "WHAT"),
+      .value(
+        "suite", "file",
+        "All of this as a JSON file; the command line wins over it. 'kernels' measures each operator at the published models' shapes.",
+        section: "WHAT"),
       .value(
         "scenario", "list", "What is done: \(RunAxes.scenarios.joined(separator: ", ")).", default: "single", isRepeatable: true,
         section: "HOW"),
@@ -201,6 +204,10 @@ struct RunCommand: Command {
     if let kind = values.string("emit").flatMap({ JobFile.Kind(rawValue: $0) }) { return emit(kind, context) }
     if !values.strings("merge").isEmpty { return try merge(context) }
     let date = Date()
+    if values.string("suite") == "kernels" {
+      let folder = URL(fileURLWithPath: values.string("out") ?? "Reports/kernels-\(RunFinisher.folderName(date))")
+      return try KernelSuite(values, folder: folder).run(context)
+    }
     let start = try start(context, date: date)
     if values.flag("dry-run") ?? false { return try show(start.plan, keys: start.keys, context) }
     let (run, status) = try await measure(start, date: date, context)
