@@ -18,8 +18,8 @@ struct CatalogueTests {
   static let patience = Duration.seconds(900)
 
   @Test(arguments: Catalogue.all.filter { !ofTheProcess.contains($0.id) })
-  func overAScript(_ check: Check) async {
-    let result = await Runner(patience: Self.patience).run(check, on: Subjects.scripted)
+  func overAScript(_ check: Check) async throws {
+    let result = await Runner(patience: Self.patience).run(check, on: try Subjects.scripted(check.surface))
     switch result.verdict.kind {
     case .pass: #expect(!Self.skipped.contains(check.id))
     case .skip:
@@ -63,7 +63,7 @@ struct CatalogueTests {
 @Suite(.serialized) struct EngineTests {
   @Test(arguments: Catalogue.all.filter { $0.worlds.contains(.engine) })
   func overTheEngine(_ check: Check) async throws {
-    let result = await Runner(patience: CatalogueTests.patience).run(check, on: try Subjects.engine())
+    let result = await Runner(patience: CatalogueTests.patience).run(check, on: try Subjects.engine(check.surface))
     let isMemory = ["D-68", "D-69"].contains(check.id)
     #expect(
       result.verdict.kind == (isMemory ? .skip : .pass),
