@@ -156,7 +156,8 @@ let package = Package(
     .testTarget(
       name: "GenbenchCLITests",
       dependencies: [
-        "GenbenchCLI", "GenBackend", "Imaging", "Measurement", "Reporting", "TestSupport", "Goldens", "Checkpoints", "Tensors",
+        "GenbenchCLI", "GenBackend", "ModelRegistry", "Conformance", "Imaging", "Measurement", "Reporting", "TestSupport",
+        "Goldens", "Checkpoints", "Tensors",
       ], exclude: ["Snapshots"]),
   ] + fastTargets
 )

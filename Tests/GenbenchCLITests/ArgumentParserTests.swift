@@ -175,7 +175,8 @@ private func message(_ words: String...) -> String? {
     "genbench", "genbench run", "genbench generate", "genbench describe", "genbench complete", "genbench tokenize",
     "genbench schedule", "genbench latents",
     "genbench models",
-    "genbench models list", "genbench models show", "genbench models plan",
+    "genbench models list", "genbench models show", "genbench models plan", "genbench models register",
+    "genbench models download", "genbench models verify", "genbench models remove",
   ]
 
   /// `GENBENCH_RECORD=all` writes the pages anew.

@@ -24,7 +24,7 @@ final class Store: Sendable {
 
   /// Opens the folder anew, as another process would.
   func registry(retries: Int = 3, folder other: String? = nil) -> ModelRegistry {
-    var policy = DownloadPolicy(retries: retries)
+    var policy = DownloadPolicy(retries: retries, waitsForDisk: false)
     policy.wait = { [self] seconds in waits.withLock { $0.append(seconds) } }
     if let free { policy.freeBytes = { _ in free } }
     return ModelRegistry(folder: other.map { URL(fileURLWithPath: $0) } ?? folder.url, policy: policy)

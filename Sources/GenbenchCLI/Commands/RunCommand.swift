@@ -18,7 +18,8 @@ struct RunCommand: Command {
         "Families, each with the repository's small model of it: \(ModelLocation.variants.joined(separator: ", ")).",
         default: "all", isRepeatable: true, section: "WHAT"),
       .value(
-        "model", short: "m", "path", "A diffusers folder, a .safetensors or a .gguf file; may be repeated.", isRepeatable: true,
+        "model", short: "m", "path|id",
+        "A diffusers folder, a .safetensors or a .gguf file, or a downloaded model's id; may be repeated.", isRepeatable: true,
         section: "WHAT"),
       .flag(
         "full-size", "The published sizes with generated weights; by default one prompt of 4 steps and no warm-up.",
@@ -138,7 +139,9 @@ struct RunCommand: Command {
   }
 
   private func locations(_ context: CommandContext) throws -> [ModelLocation] {
-    if !models.isEmpty { return try models.map { try ModelLocation.user($0, variant: variants.first) } }
+    if !models.isEmpty {
+      return try models.map { try ModelLocation.user($0, variant: variants.first, environment: context.environment) }
+    }
     if isFullSize { return variants.map { ModelLocation.fullSize($0) } }
     return try (variants.isEmpty ? ModelLocation.variants : variants).map {
       try ModelLocation.small($0, fixtures: fixtures, environment: context.environment)

@@ -19,6 +19,19 @@ public struct DownloadProgress: Sendable, Hashable {
   public var fileCount: Int
   /// All of the work, 0...1, never going back.
   public var fraction: Double
+
+  /// Makes a progress.
+  public init(
+    stage: Stage, bytesDone: Int, bytesTotal: Int?, file: String?, fileIndex: Int, fileCount: Int, fraction: Double
+  ) {
+    self.stage = stage
+    self.bytesDone = bytesDone
+    self.bytesTotal = bytesTotal
+    self.file = file
+    self.fileIndex = fileIndex
+    self.fileCount = fileCount
+    self.fraction = fraction
+  }
 }
 
 /// Something that happened during a download.

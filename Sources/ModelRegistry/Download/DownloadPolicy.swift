@@ -12,6 +12,8 @@ public struct DownloadPolicy: Sendable {
   public var idleTimeout: Double
   /// What must be free beyond the size itself, as a share of it.
   public var spaceMargin: Double
+  /// Whether files are known to be on the disk before a model counts as downloaded; false is quicker.
+  public var waitsForDisk: Bool
   /// Waits so many seconds; tests don't.
   public var wait: @Sendable (Double) async throws -> Void
   /// Bytes free at a place; nil when that isn't known.
@@ -20,6 +22,7 @@ public struct DownloadPolicy: Sendable {
   /// Makes a policy: 3 retries from 2 seconds on, 300 seconds of silence, a tenth of space to spare.
   public init(
     retries: Int = 3, retryDelay: Double = 2, longestDelay: Double = 60, idleTimeout: Double = 300, spaceMargin: Double = 0.1,
+    waitsForDisk: Bool = true,
     wait: @escaping @Sendable (Double) async throws -> Void = { try await Task.sleep(for: .seconds($0)) },
     freeBytes: (@Sendable (URL) -> Int?)? = nil
   ) {
@@ -28,6 +31,7 @@ public struct DownloadPolicy: Sendable {
     self.longestDelay = longestDelay
     self.idleTimeout = idleTimeout
     self.spaceMargin = spaceMargin
+    self.waitsForDisk = waitsForDisk
     self.wait = wait
     self.freeBytes = freeBytes ?? { FileTree.freeBytes(at: $0) }
   }

@@ -200,7 +200,7 @@ struct FileFetcher: Sendable {
     if let problem = ContentSanity.problem(output.head, of: file) {
       try discard(RegistryError(.invalidContent, "\(file.url): \(problem)"))
     }
-    try output.flush()
+    if policy.waitsForDisk { try output.flush() }
     return (output.offset, sum)
   }
 

@@ -7,7 +7,8 @@ enum LocalCopy {
   ///
   /// - Throws: ``RegistryError`` `invalidInput` when it isn't there, `insufficientStorage`, `checksumMismatch`.
   static func copy(
-    _ source: URL, to target: URL, expecting file: ModelFileDescriptor? = nil, onBytes: (_ done: Int) throws -> Void
+    _ source: URL, to target: URL, expecting file: ModelFileDescriptor? = nil, waitsForDisk: Bool,
+    onBytes: (_ done: Int) throws -> Void
   ) throws -> (bytes: Int, sha256: String) {
     guard let size = FileTree.size(source) else {
       throw RegistryError(.invalidInput, "\(source.path): expected a file, found \(FileTree.exists(source) ? "none" : "nothing")")
@@ -36,7 +37,7 @@ enum LocalCopy {
     if let file, let problem = ContentSanity.problem(output.head, of: file) {
       throw RegistryError(.invalidContent, "\(source.path): \(problem)")
     }
-    try output.flush()
+    if waitsForDisk { try output.flush() }
     return (output.offset, output.sha256)
   }
 

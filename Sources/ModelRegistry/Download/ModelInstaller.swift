@@ -105,7 +105,7 @@ struct ModelInstaller: Sendable {
     if file.url.isFileURL {
       let total = FileTree.size(file.url)
       sum = try await Blocking.run { stop in
-        try LocalCopy.copy(file.url, to: part, expecting: file) { done in
+        try LocalCopy.copy(file.url, to: part, expecting: file, waitsForDisk: policy.waitsForDisk) { done in
           try stop.check()
           meter.update(file: index, done: done, total: total)
         }
@@ -197,7 +197,7 @@ struct ModelInstaller: Sendable {
       return try names.map { name in
         let target = collected.appendingPathComponent(name)
         try FileTree.makeFolder(target.deletingLastPathComponent())
-        let sum = try LocalCopy.copy(source.appendingPathComponent(name), to: target) { done in
+        let sum = try LocalCopy.copy(source.appendingPathComponent(name), to: target, waitsForDisk: policy.waitsForDisk) { done in
           try stop.check()
           meter.update(file: 0, done: before + done, total: total)
         }
