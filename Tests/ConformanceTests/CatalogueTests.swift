@@ -51,8 +51,8 @@ struct CatalogueTests {
   @Test func idsAreThoseOfTheCatalogue() {
     let ids = Catalogue.all.map(\.id)
     #expect(Set(ids).count == ids.count)
-    let wanted =
-      (1...73).map { "D-" + ($0 < 10 ? "0\($0)" : "\($0)") } + (1...11).map { "X-" + ($0 < 10 ? "0\($0)" : "\($0)") }
+    let counts = [("D", 73), ("X", 11), ("V", 38), ("M", 22)]
+    let wanted = counts.flatMap { group, count in (1...count).map { "\(group)-" + ($0 < 10 ? "0\($0)" : "\($0)") } }
     #expect(ids.sorted() == wanted.sorted())
     #expect(Catalogue.all.allSatisfy { $0.statement.hasSuffix(".") })
     #expect(Catalogue.check("D-04")?.level == .derived && Catalogue.check("none") == nil)

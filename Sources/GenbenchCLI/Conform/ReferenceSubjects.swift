@@ -30,10 +30,10 @@ struct ConformSubjects {
   }
 
   /// All surfaces over scripts, one an API.
-  static var allScripted: [Subject] { [scripted] }
+  static var allScripted: [Subject] { [scripted, scriptedVision, scriptedRegistry] }
 
   /// All surfaces over the engine.
-  func allOverEngine() throws -> [Subject] { [try engine()] }
+  func allOverEngine() throws -> [Subject] { [try engine()] + visionOverEngine() }
 
   /// `RunAnywhere` over the engine.
   func engine() throws -> Subject {
