@@ -145,7 +145,10 @@ let package = Package(
     .testTarget(
       name: "ModelRegistryTests", dependencies: ["ModelRegistry", "CArchive", "Checkpoints", "Conformance", "TestSupport"]),
     .testTarget(
-      name: "RunAnywhereTests", dependencies: ["RunAnywhere", "Conformance", "GenBackend", "Imaging", "Tensors", "TestSupport"]),
+      name: "RunAnywhereTests",
+      dependencies: [
+        "RunAnywhere", "ModelRegistry", "ReferenceEngine", "Conformance", "GenBackend", "Imaging", "Tensors", "TestSupport",
+      ]),
     .testTarget(
       name: "ConformanceTests",
       dependencies: [
