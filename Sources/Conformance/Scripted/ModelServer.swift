@@ -108,14 +108,17 @@ public final class ModelServer: Sendable {
   }
 
   /// Ends it; whatever is being sent is cut off.
+  ///
+  /// A second call does nothing.
   public func stop() {
-    let connections = state.withLock { state in
+    // Within the lock: a descriptor that is closed may be another's a moment later.
+    state.withLock { state in
+      guard !state.isStopped else { return }
       state.isStopped = true
-      return state.connections
+      // Wakes the thread that accepts, which closes the listener.
+      shutdown(listener, Int32(SHUT_RDWR))
+      for connection in state.connections { shutdown(connection, Int32(SHUT_RDWR)) }
     }
-    shutdown(listener, Int32(SHUT_RDWR))
-    close(listener)
-    for connection in connections { shutdown(connection, Int32(SHUT_RDWR)) }
   }
 
   /// Puts a file at a path, in place of one that's there.
@@ -139,7 +142,7 @@ public final class ModelServer: Sendable {
       let connection = accept(listener, nil, nil)
       if connection < 0 {
         if errno == EINTR || errno == ECONNABORTED { continue }
-        return
+        return closeListener()
       }
       #if canImport(Darwin)
         var on: Int32 = 1
@@ -151,13 +154,22 @@ public final class ModelServer: Sendable {
       }
       if isStopped {
         close(connection)
-        return
+        return closeListener()
       }
       Thread.detachNewThread { [self] in
         serve(connection)
-        state.withLock { _ = $0.connections.remove(connection) }
-        close(connection)
+        state.withLock {
+          $0.connections.remove(connection)
+          close(connection)
+        }
       }
+    }
+  }
+
+  private func closeListener() {
+    state.withLock { state in
+      state.isStopped = true
+      close(listener)
     }
   }
 

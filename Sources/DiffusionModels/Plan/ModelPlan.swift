@@ -53,6 +53,8 @@ public struct ModelPlan: Sendable {
     public var parameters: [ParameterInventory.Parameter]
     /// Floating-point operations of one pass for one image (batch 1).
     public var floatingPointOperations: Double
+    /// Bytes that its operators read and write in that pass: operands, weights, results.
+    public var bytesMoved: Double
     /// The most bytes that activations take at a time in a pass as the pipeline makes it (batch 2 under guidance).
     public var peakActivationBytes: Int
 
@@ -154,12 +156,13 @@ public struct ModelPlan: Sendable {
     let run = try build(ParameterLoader(inventory, kernels: kernels))
     try BufferPool.withOwnPool { _ in try run(1, context) }
     let operations = kernels.floatingPointOperations
+    let traffic = kernels.bytesMoved
     let peak = try BufferPool.withOwnPool { pool in
       try run(batch, context)
       return pool.statistics.peakBytes
     }
     return Component(
       name: name, className: className, parameters: inventory.parameters, floatingPointOperations: operations,
-      peakActivationBytes: peak)
+      bytesMoved: traffic, peakActivationBytes: peak)
   }
 }
