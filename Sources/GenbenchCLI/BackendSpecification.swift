@@ -50,7 +50,9 @@ public struct BackendSpecification: Sendable, Hashable {
 
   /// The options that commands with an engine share.
   static let options: [CommandOption] = [
-    .value("backend", "spec", "The engine: ref, or with settings as in ref:threads=1; null does nothing.", default: "ref", section: "ENGINE"),
+    .value(
+      "backend", "spec", "The engine: ref, or with settings as in ref:threads=1; null does nothing.", default: "ref",
+      section: "ENGINE"),
     .value(
       "kernels", "set", "The operators: SIMD and threads, or plain loops with sums in Double.", default: "fast",
       values: kernelSets, section: "ENGINE"),

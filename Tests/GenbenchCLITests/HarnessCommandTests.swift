@@ -23,7 +23,9 @@ import Testing
     var run = RunDocument(
       runID: RunDocument.makeRunID(date: Date(timeIntervalSince1970: 1_700_000_000), using: &random),
       createdAt: "2026-01-02T03:04:05.678Z",
-      tool: .init(name: "genbench", version: "1", commit: "c-" + name, dirty: false, build: BuildRecord(config: "release", swiftVersion: "6")),
+      tool: .init(
+        name: "genbench", version: "1", commit: "c-" + name, dirty: false,
+        build: BuildRecord(config: "release", swiftVersion: "6")),
       command: ["genbench", "run"], config: [:], environment: environment)
     var runCase = RunCase(caseID: "x", subject: "s", parameters: .init(steps: 2, width: 8, height: 8))
     runCase.metrics = [.init(name: "e2e_ns", unit: "ns", scope: "run", sessions: ms.map { [$0 * 1e6] })]
@@ -94,16 +96,21 @@ import Testing
     let base = try save("base", steady)
     let slow = try save("slow", steady.map { $0 * 1.2 }, faults: ["slow:conv2d:2ms"])
     for (format, word) in [
-      ("html", "<!doctype html>"), ("md", "### genbench"), ("junit", "<testsuites"), ("csv", "run_id,case_id"), ("bmf", "\"e2e_ns\""),
+      ("html", "<!doctype html>"), ("md", "### genbench"), ("junit", "<testsuites"), ("csv", "run_id,case_id"),
+      ("bmf", "\"e2e_ns\""),
       ("hyperfine", "\"results\""), ("gbench", "json_schema_version"), ("json", "genbench.run/1"),
     ] {
       let result = await call("report", format, slow)
       #expect(result.status == .success && result.out.contains(word), "\(format): \(result.err)")
-      if ["html", "md", "junit"].contains(format) { #expect(result.out.contains("slow:conv2d:2ms"), "\(format) tells the fault") }
+      if ["html", "md", "junit"].contains(format) {
+        #expect(result.out.contains("slow:conv2d:2ms"), "\(format) tells the fault")
+      }
     }
     let page = await call("report", "html", slow, "--against", base, "--out", folder.path("page.html"))
     #expect(page.status == .success)
-    #expect(String(decoding: try Data(contentsOf: URL(fileURLWithPath: folder.path("page.html"))), as: UTF8.self).contains("1 regressed"))
+    #expect(
+      String(decoding: try Data(contentsOf: URL(fileURLWithPath: folder.path("page.html"))), as: UTF8.self).contains(
+        "1 regressed"))
     #expect(await call("report", "github", slow).status.code == 64)
     #expect(await call("report", "github", slow, "--out", folder.path("gh")).status == .success)
     #expect(FileManager.default.fileExists(atPath: folder.path("gh/smaller-is-better.json")))
@@ -149,7 +156,8 @@ import Testing
     let result = await call("plot", "compare", base, try save("slow", steady.map { $0 * 1.2 }), "--out", out)
     #expect(result.status == .success, "\(result.err)")
     for ending in ["gp", "dat"] { #expect(FileManager.default.fileExists(atPath: "\(out)/compare.\(ending)")) }
-    let missing = await genbench(["plot", "compare", base, base, "--out", out, "--store", store], environment: ["PATH": "/nowhere"])
+    let missing = await genbench(
+      ["plot", "compare", base, base, "--out", out, "--store", store], environment: ["PATH": "/nowhere"])
     #expect(missing.status == .success && missing.err.contains("gnuplot isn't installed"))
   }
 

@@ -1,4 +1,5 @@
 import Foundation
+import Measurement
 import Reporting
 import TestSupport
 import Testing
@@ -6,10 +7,11 @@ import Testing
 @testable import GenbenchCLI
 
 @Suite struct NumberListTests {
-  @Test(arguments: [
-    (["4", "8"], [4, 8]), (["1-4"], [1, 2, 3, 4]), (["10-50+20"], [10, 30, 50]), (["16-64*2"], [16, 32, 64]),
-    (["5-5"], [5]), (["4", "16-20+3"], [4, 16, 19]),
-  ] as [([String], [Int])])
+  @Test(
+    arguments: [
+      (["4", "8"], [4, 8]), (["1-4"], [1, 2, 3, 4]), (["10-50+20"], [10, 30, 50]), (["16-64*2"], [16, 32, 64]),
+      (["5-5"], [5]), (["4", "16-20+3"], [4, 16, 19]),
+    ] as [([String], [Int])])
   func rangesAreSpelledOut(texts: [String], numbers: [Int]) throws {
     #expect(try NumberList.parse(texts, option: "--x", in: 1...100) == numbers)
   }
@@ -41,7 +43,9 @@ import Testing
 
   @Test func sidesAreRead() throws {
     let side = try RunPlanner.Side(parsing: "old:exe=/x/genbench,threads=2,env.A=b:c=d")
-    #expect(side.name == "old" && side.executable == "/x/genbench" && side.overrides == ["threads": "2"] && side.environment == ["A": "b:c=d"])
+    #expect(
+      side.name == "old" && side.executable == "/x/genbench" && side.overrides == ["threads": "2"]
+        && side.environment == ["A": "b:c=d"])
     for text in ["", "old", ":x=1", "a b:threads=1", "old:threads", "old:nonsense=1"] {
       #expect(throws: UsageError.self) { try RunPlanner.Side(parsing: text) }
     }
@@ -51,8 +55,12 @@ import Testing
     #expect(try ShardOption.parse("2/8", environment: [:]) == .init(index: 2, count: 8))
     let slurm = ["SLURM_ARRAY_TASK_ID": "3", "SLURM_ARRAY_TASK_COUNT": "4", "SLURM_ARRAY_TASK_MIN": "1"]
     #expect(try ShardOption.parse("auto", environment: slurm) == .init(index: 3, count: 4))
-    #expect(try ShardOption.parse("auto", environment: ["JOB_COMPLETION_INDEX": "0", "JOB_COMPLETIONS": "4"]) == .init(index: 1, count: 4))
-    for text in ["0/4", "5/4", "x", "1/", "auto"] { #expect(throws: UsageError.self) { try ShardOption.parse(text, environment: [:]) } }
+    #expect(
+      try ShardOption.parse("auto", environment: ["JOB_COMPLETION_INDEX": "0", "JOB_COMPLETIONS": "4"])
+        == .init(index: 1, count: 4))
+    for text in ["0/4", "5/4", "x", "1/", "auto"] {
+      #expect(throws: UsageError.self) { try ShardOption.parse(text, environment: [:]) }
+    }
   }
 }
 
@@ -60,14 +68,17 @@ import Testing
   private let folder: TemporaryFolder
   init() throws { folder = try TemporaryFolder() }
 
-  private func run(_ words: String..., backend: ScriptedBackend = ScriptedBackend()) async throws -> (CommandLineResult, RunDocument) {
+  private func run(_ words: String..., backend: ScriptedBackend = ScriptedBackend()) async throws -> (
+    CommandLineResult, RunDocument
+  ) {
     let result = await genbench(["run", "--no-plots", "--out", folder.path("out")] + words, backend: backend)
     let data = try Data(contentsOf: URL(fileURLWithPath: folder.path("out/run.json")))
     return (result, try RunDocument(json: data))
   }
 
   @Test func sessionsAreTheUnit() async throws {
-    let (result, run) = try await run("--variant", "sd15", "--prompts", "2", "--sessions", "3", "--repetitions", "2", "--warmup", "0")
+    let (result, run) = try await run(
+      "--variant", "sd15", "--prompts", "2", "--sessions", "3", "--repetitions", "2", "--warmup", "0")
     #expect(result.status == .success, "\(result.err)")
     let runCase = try #require(run.cases.first)
     #expect(runCase.sessions.map(\.session) == [0, 1, 2] && runCase.sessions.allSatisfy { $0.samples.count == 4 })
@@ -88,11 +99,17 @@ import Testing
 
   @Test func sidesShareTheirIDs() async throws {
     let (result, run) = try await run(
-      "--variant", "sd15", "--prompts", "1", "--warmup", "0", "--sessions", "2", "--side", "one:threads=1", "--side", "two:threads=2")
+      "--variant", "sd15", "--prompts", "1", "--warmup", "0", "--sessions", "2", "--side", "one:threads=1", "--side",
+      "two:threads=2")
     #expect(run.sides == ["one", "two"] && Set(run.cases.map(\.caseID)).count == 1)
-    #expect(run.cases.flatMap { runCase in runCase.sessions.map { "\(runCase.side ?? "")\($0.order)" } } == ["one0", "one3", "two1", "two2"])
-    #expect(result.out.contains("two against one") && run.side("two").cases.count == 1)
-    #expect(run.cases.map { $0.artifacts.first ?? "" } == ["one", "two"].map { "images/\($0)/sd15/00-a-red-bicycle-leaning-against-a.png" })
+    #expect(
+      run.cases.flatMap { runCase in runCase.sessions.map { "\(runCase.side ?? "")\($0.order)" } } == [
+        "one0", "one3", "two1", "two2",
+      ])
+    #expect(result.out.contains("against one") && run.side("two").cases.count == 1)
+    #expect(
+      run.cases.map { $0.artifacts.first ?? "" }
+        == ["one", "two"].map { "images/\($0)/sd15/00-a-red-bicycle-leaning-against-a.png" })
     let compared = await genbench("compare", folder.path("out"))
     #expect(compared.status == .success && compared.out.contains("#two"))
   }
@@ -186,7 +203,8 @@ import Testing
       "run", "--variant", "sd15", "--sessions", "2", "--side", "a:threads=1", "--side", "b:threads=2", "--dry-run", "--out",
       folder.path("none"))
     let lines = result.out.split(separator: "\n")
-    #expect(lines.prefix(4).map { $0.contains("[a]") ? "a" : "b" } == ["a", "b", "b", "a"] && lines.last?.hasPrefix("plan ") == true)
+    #expect(
+      lines.prefix(4).map { $0.contains("[a]") ? "a" : "b" } == ["a", "b", "b", "a"] && lines.last?.hasPrefix("plan ") == true)
     #expect(!FileManager.default.fileExists(atPath: folder.path("none")))
   }
 

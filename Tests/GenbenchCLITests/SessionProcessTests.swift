@@ -1,4 +1,5 @@
 import Foundation
+import Measurement
 import Reporting
 import Synchronization
 import TestSupport
@@ -9,7 +10,9 @@ import Testing
 /// The built program, beside the tests' bundle; nil when only the tests were built.
 enum BuiltProgram {
   static let path: String? = {
-    let bundles = CommandLine.arguments.filter { $0.hasSuffix(".xctest") }.map { URL(fileURLWithPath: $0).deletingLastPathComponent() }
+    let bundles = CommandLine.arguments.filter { $0.hasSuffix(".xctest") }.map {
+      URL(fileURLWithPath: $0).deletingLastPathComponent()
+    }
     let folders = bundles + [Fixtures.packageFolder.appendingPathComponent(".build/debug")]
     return folders.map { $0.appendingPathComponent("genbench").path }.first { FileManager.default.isExecutableFile(atPath: $0) }
   }()
@@ -41,7 +44,10 @@ struct SessionProcessTests {
   }
 
   private func words(_ more: String...) -> [String] {
-    ["run", "--no-plots", "--out", folder.path("out"), "--variant", "sd15", "--steps", "2", "--size", "64", "--prompts", "2", "--warmup", "0"] + more
+    [
+      "run", "--no-plots", "--out", folder.path("out"), "--variant", "sd15", "--steps", "2", "--size", "64", "--prompts", "2",
+      "--warmup", "0",
+    ] + more
   }
 
   @Test func sessionsAreProcessesOfTheirOwn() async throws {
@@ -50,7 +56,8 @@ struct SessionProcessTests {
     let run = try document()
     let pids = run.cases[0].sessions.map(\.pid)
     #expect(Set(pids).count == 2 && !pids.contains(ProcessInfo.processInfo.processIdentifier))
-    #expect(run.cases[0].conformance?.result == .pass && run.cases[0].conformance?.policy.hasPrefix("golden:pipelines/sd15/") == true)
+    #expect(
+      run.cases[0].conformance?.result == .pass && run.cases[0].conformance?.policy.hasPrefix("golden:pipelines/sd15/") == true)
     #expect(run.environment.probe != nil && (run.cases[0].work?["unet"]?.flop ?? 0) > 0)
     #expect(run.faults.isEmpty && run.cases[0].summary("harness_overhead_ns") != nil)
     let names = try FileManager.default.contentsOfDirectory(atPath: folder.path("out"))
@@ -61,7 +68,9 @@ struct SessionProcessTests {
   @Test(arguments: [
     ("crash:conv2d:30", RunCase.Status.crash, "GENBENCH_FAULT"), ("hang:conv2d:30", .timeout, "said nothing"),
   ]) func aDyingSessionIsARow(fault: String, status: RunCase.Status, word: String) async throws {
-    let result = await run(words("--gate", "off", "--timeout", "3s", "--side", "good:threads=1", "--side", "bad:threads=1,env.GENBENCH_FAULT=\(fault)"))
+    let result = await run(
+      words("--gate", "off", "--timeout", "3s", "--side", "good:threads=1", "--side", "bad:threads=1,env.GENBENCH_FAULT=\(fault)")
+    )
     #expect(result.status.code == 3, "\(result.err)")
     let run = try document()
     #expect(run.cases.map(\.status) == [.pass, status])
@@ -94,7 +103,10 @@ struct SessionProcessTests {
   /// The whole program is killed in the middle of its work; what was measured stays, and --resume does the rest.
   @Test func killedAndResumedIsTheSameSetOfCases() async throws {
     let executable = try #require(BuiltProgram.path)
-    let words = ["run", "--no-plots", "--variant", "sd15", "--size", "64", "--steps", "2,3", "--prompts", "3", "--warmup", "0", "--sessions", "2"]
+    let words = [
+      "run", "--no-plots", "--variant", "sd15", "--size", "64", "--steps", "2,3", "--prompts", "3", "--warmup", "0", "--sessions",
+      "2",
+    ]
     let process = Process()
     process.executableURL = URL(fileURLWithPath: executable)
     process.arguments = words + ["--out", folder.path("killed")]
@@ -117,7 +129,9 @@ struct SessionProcessTests {
     let whole = await run(words + ["--out", folder.path("whole")])
     #expect(whole.status == .success)
     func shape(_ name: String) throws -> [[String]] {
-      try document(name).cases.map { [$0.caseID, $0.status.rawValue] + $0.sessions.map { $0.samples.map { "\($0.seed)" }.joined(separator: ",") } }
+      try document(name).cases.map {
+        [$0.caseID, $0.status.rawValue] + $0.sessions.map { $0.samples.map { "\($0.seed)" }.joined(separator: ",") }
+      }
     }
     #expect(try shape("killed") == shape("whole"))
     #expect(try Journal.read(journal).events.filter { $0.type == .sample }.count == 12, "nothing was measured twice")
@@ -128,7 +142,9 @@ struct SessionProcessTests {
 }
 
 @Suite struct SessionProcessEndTests {
-  private func run(_ script: String, timeoutNs: UInt64 = 60_000_000_000, cancels: Bool = false) async -> (SessionProcess.End, String, [String]) {
+  private func run(_ script: String, timeoutNs: UInt64 = 60_000_000_000, cancels: Bool = false) async -> (
+    SessionProcess.End, String, [String]
+  ) {
     let lines = Mutex<[String]>([])
     let process = SessionProcess(
       executable: "/bin/sh", arguments: ["-c", script], environment: ["PATH": "/usr/bin:/bin"], timeoutNs: timeoutNs,
@@ -156,7 +172,8 @@ struct SessionProcessTests {
   }
 
   @Test func aMissingProgramIsTold() async {
-    let process = SessionProcess(executable: "/nowhere/genbench", arguments: [], environment: [:], timeoutNs: 1, isCancelled: { false })
+    let process = SessionProcess(
+      executable: "/nowhere/genbench", arguments: [], environment: [:], timeoutNs: 1, isCancelled: { false })
     guard case .failed(let message) = await process.run(onLine: { _ in true }).end else {
       Issue.record("it ran")
       return

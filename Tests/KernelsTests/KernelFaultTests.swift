@@ -7,7 +7,8 @@ import Testing
   @Test(arguments: [
     ("slow:conv2d:2ms", KernelFault(.slow(nanoseconds: 2_000_000), in: .conv2d)),
     ("slow:Group_Norm:1.5us", KernelFault(.slow(nanoseconds: 1500), in: .groupnorm)),
-    ("wrong:groupnorm", KernelFault(.wrong(factor: 1.02), in: .groupnorm)), ("wrong:linear:0.5", KernelFault(.wrong(factor: 0.5), in: .linear)),
+    ("wrong:groupnorm", KernelFault(.wrong(factor: 1.02), in: .groupnorm)),
+    ("wrong:linear:0.5", KernelFault(.wrong(factor: 0.5), in: .linear)),
     ("crash:attention:7", KernelFault(.crash(call: 7), in: .attention)), ("hang:add", KernelFault(.hang(call: 1), in: .add)),
   ]) func faultsAreRead(text: String, fault: KernelFault) throws {
     #expect(try KernelFault.parse(text) == [fault])
@@ -16,7 +17,8 @@ import Testing
   }
 
   @Test(arguments: [
-    "slow", "slow:conv2d", "slow:conv2d:2", "slow:conv2d:-2ms", "slow:nothing:2ms", "wrong:linear:x", "crash:linear:0", "late:linear", "a:b:c:d",
+    "slow", "slow:conv2d", "slow:conv2d:2", "slow:conv2d:-2ms", "slow:nothing:2ms", "wrong:linear:x", "crash:linear:0",
+    "late:linear", "a:b:c:d",
     "slow:conv2d:9999s",
   ]) func othersAreRefused(text: String) {
     let error = #expect(throws: KernelSelectionError.self) { try KernelFault.parse(text) }
@@ -41,13 +43,30 @@ import Testing
       let matrix = kernels.prepareLinear(WeightView(name: "m", tensor: random.fixed([5, 8])))
       return [
         kernels.conv2d(x, weight: image, options: ConvOptions(padding: 1)).elements, kernels.linear(x, weight: matrix).elements,
-        kernels.layerNorm(x, weight: scale, bias: scale, epsilon: 1e-5).elements, kernels.rmsNorm(x, weight: scale, epsilon: 1e-5).elements,
-        kernels.attention(query: x.reshaped(to: [1, 9, 8]), key: x.reshaped(to: [1, 9, 8]), value: x.reshaped(to: [1, 9, 8]), options: AttentionOptions(headCount: 2, scale: 0.5)).elements,
+        kernels.layerNorm(x, weight: scale, bias: scale, epsilon: 1e-5).elements,
+        kernels.rmsNorm(x, weight: scale, epsilon: 1e-5).elements,
+        kernels.attention(
+          query: x.reshaped(to: [1, 9, 8]), key: x.reshaped(to: [1, 9, 8]), value: x.reshaped(to: [1, 9, 8]),
+          options: AttentionOptions(headCount: 2, scale: 0.5)
+        ).elements,
         kernels.geglu(x).elements, kernels.activate(x, .gelu).elements, kernels.add(x, x).elements,
         kernels.concatenateChannels([x, x]).elements, kernels.upsampleNearest2x(x).elements,
       ]
     }
     #expect(others(plain) == others(faulty))
+  }
+
+  @Test func joinedLinearLayersAreLinearLayers() throws {
+    let plain = try KernelFactory.make(.fast, threads: 1, faults: [])
+    let faulty = try KernelFactory.make(.fast, threads: 1, faults: [KernelFault(.wrong(factor: 2), in: .linear)])
+    let x = Tensor([1, 2, 3, 4], shape: [1, 4])
+    let weight = WeightView(name: "w", tensor: Tensor((0..<8).map { Float($0) }, shape: [2, 4]))
+    func layer(_ kernels: any KernelSet) -> LinearParameters { LinearParameters(weight: kernels.prepareLinear(weight)) }
+    let expected = plain.linears(x, [layer(plain), layer(plain)]).map(\.elements)
+    #expect(faulty.linears(x, [layer(faulty), layer(faulty)]).map(\.elements) == expected.map { $0.map { $0 * 2 } })
+    let gated = plain.gatedLinear(x, gate: layer(plain), up: layer(plain), activation: .silu).elements
+    #expect(faulty.gatedLinear(x, gate: layer(faulty), up: layer(faulty), activation: .silu).elements == gated.map { $0 * 2 })
+    if let other = plain.with(.bf16) { #expect(faulty.with(.bf16)?.name == other.name + "+fault(wrong:linear:2.0)") }
   }
 
   @Test func aSlowOperatorTakesItsTime() throws {

@@ -4,11 +4,11 @@ import GenBackend
 import Measurement
 import Testing
 
+@testable import Reporting
+
 #if canImport(FoundationXML)
   import FoundationXML
 #endif
-
-@testable import Reporting
 
 /// A run as the assembler makes it, with awkward names.
 func assembledRun() -> (RunDocument, [JournalEvent]) {
@@ -31,7 +31,10 @@ func assembledRun() -> (RunDocument, [JournalEvent]) {
   private func parsed(_ xml: String) -> (isWell: Bool, tags: [String: Int]) {
     final class Counter: NSObject, XMLParserDelegate {
       var tags: [String: Int] = [:]
-      func parser(_ parser: XMLParser, didStartElement name: String, namespaceURI: String?, qualifiedName: String?, attributes: [String: String] = [:]) {
+      func parser(
+        _ parser: XMLParser, didStartElement name: String, namespaceURI: String?, qualifiedName: String?,
+        attributes: [String: String] = [:]
+      ) {
         tags[name, default: 0] += 1
       }
     }
@@ -47,7 +50,9 @@ func assembledRun() -> (RunDocument, [JournalEvent]) {
     let xml = JUnitReport.xml(run)
     let (isWell, tags) = parsed(xml)
     #expect(isWell && tags["testcase"] == 2 && tags["failure"] == 1 && tags["error"] == nil)
-    #expect(xml.contains("tests=\"2\" failures=\"1\" errors=\"0\"") && xml.contains("type=\"conformance\"") && xml.contains("FAULT_INJECTED"))
+    #expect(
+      xml.contains("tests=\"2\" failures=\"1\" errors=\"0\"") && xml.contains("type=\"conformance\"")
+        && xml.contains("FAULT_INJECTED"))
     run.cases[0].status = .crash
     run.cases[0].statusReason = "signal 11 ]]> <\u{1}>"
     let broken = JUnitReport.xml(run)
@@ -78,7 +83,9 @@ func assembledRun() -> (RunDocument, [JournalEvent]) {
     let items = try #require(root["traceEvents"] as? [[String: Any]])
     let spans = items.filter { $0["ph"] as? String == "X" }
     #expect(spans.filter { $0["cat"] as? String == "request" }.count == 12)
-    #expect(spans.filter { $0["name"] as? String == "step 1" }.count == 12 && spans.filter { $0["name"] as? String == "unet" }.count == 12)
+    #expect(
+      spans.filter { $0["name"] as? String == "step 1" }.count == 12
+        && spans.filter { $0["name"] as? String == "unet" }.count == 12)
     #expect(items.filter { $0["ph"] as? String == "C" }.count == 12)
     let processes = Set(items.compactMap { $0["pid"] as? Int })
     #expect(processes.count == 4, "a process a session of a case")
@@ -105,7 +112,8 @@ func assembledRun() -> (RunDocument, [JournalEvent]) {
     let bmf = try #require(try json(ForeignFormats.bmf(run)) as? [String: [String: [String: Double]]])
     #expect(bmf.keys.sorted() == ["m/a/real"] && bmf["m/a/real"]?["e2e_ns"]?["value"] == 5e6)
     let hyperfine = try #require((try json(ForeignFormats.hyperfine(run)) as? [String: [[String: Any]]])?["results"])
-    #expect(hyperfine.count == 1 && (hyperfine[0]["times"] as? [Double])?.count == 6 && hyperfine[0]["median"] as? Double == 0.005)
+    #expect(
+      hyperfine.count == 1 && (hyperfine[0]["times"] as? [Double])?.count == 6 && hyperfine[0]["median"] as? Double == 0.005)
     let google = try #require(try json(ForeignFormats.googleBenchmark(run)) as? [String: Any])
     #expect((google["context"] as? [String: Any])?["json_schema_version"] as? Int == 1)
     let rows = try #require(google["benchmarks"] as? [[String: Any]])
@@ -116,12 +124,16 @@ func assembledRun() -> (RunDocument, [JournalEvent]) {
     var (run, _) = assembledRun()
     run.faults = ["wrong:groupnorm"]
     let pixel = Data([0x89, 0x50, 0x4e, 0x47])
-    let page = HTMLReport(run, thumbnail: { $0 == "images/0.png" ? pixel : nil }, pair: { _, name in
-      name == "images/1.png" ? .init(candidate: pixel, base: pixel, difference: pixel, text: "PSNR 40 dB") : nil
-    }).page
+    let page = HTMLReport(
+      run, thumbnail: { $0 == "images/0.png" ? pixel : nil },
+      pair: { _, name in
+        name == "images/1.png" ? .init(candidate: pixel, base: pixel, difference: pixel, text: "PSNR 40 dB") : nil
+      }
+    ).page
     #expect(page.contains("FAULT INJECTED: wrong:groupnorm") && page.contains("prefers-color-scheme:dark"))
     #expect(page.contains("<svg") && page.contains("data:image/png;base64,") && page.contains("PSNR 40 dB"))
-    #expect(!page.contains("<script") && !page.contains("http://") && !page.contains("https://") && !page.contains(" src=\"images"))
+    #expect(
+      !page.contains("<script") && !page.contains("http://") && !page.contains("https://") && !page.contains(" src=\"images"))
     #expect(page.contains("sd_15/&lt;it&#39;s&gt; &quot;x&quot; &amp; 100 % 日本語"))
     #expect(page.contains("INVALID: wrong results") && page.contains("Largest reading: 3.00 MiB in"))
   }
@@ -203,7 +215,8 @@ func assembledRun() -> (RunDocument, [JournalEvent]) {
         .init(name: "vae_decode_ns", unit: "ns", scope: "stage", sessions: [[4e6]]),
       ]
       runCase.work = ["unet": .init(flop: 4e7, bytes: 2e6), "vae_decode": .init(flop: 3e8, bytes: 3e7)]
-      runCase.sustained = SustainedRecord((0..<30).map { (startNs: UInt64($0) * 20_000_000_000, ns: $0 < 12 ? 20_000_000_000 : 29_000_000_000) })
+      runCase.sustained = SustainedRecord(
+        (0..<30).map { (startNs: UInt64($0) * 20_000_000_000, ns: $0 < 12 ? 20_000_000_000 : 29_000_000_000) })
       runCase.status = .pass
       run.cases.append(runCase)
     }
@@ -215,7 +228,8 @@ func assembledRun() -> (RunDocument, [JournalEvent]) {
       var trend = HistoryTrend(caseID: name, metric: "e2e_ns", unit: "ns", isLowerBetter: true, machine: "m", build: "release")
       trend.points = (0..<24).map { run in
         let level = (run < 14 ? 50e6 : 58e6) * Double(index + 1)
-        var point = HistoryTrend.Point(createdAt: "2026-01-\(run + 1)", runID: "r\(run)", median: level * (1 + 0.004 * Double(run % 3)))
+        var point = HistoryTrend.Point(
+          createdAt: "2026-01-\(run + 1)", runID: "r\(run)", median: level * (1 + 0.004 * Double(run % 3)))
         point.low = point.median * 0.97
         point.high = point.median * 1.03
         point.commit = "commit\(run)"
@@ -230,7 +244,8 @@ func assembledRun() -> (RunDocument, [JournalEvent]) {
     let run = sweep()
     return [
       (.latency, SweepFigures.latency([run], axis: .steps)), (.latency, SweepFigures.latency([run], axis: .size)),
-      (.scaling, SweepFigures.scaling([run])), (.sustained, SweepFigures.sustained([run])), (.roofline, ComparisonFigures.roofline(run)),
+      (.scaling, SweepFigures.scaling([run])), (.sustained, SweepFigures.sustained([run])),
+      (.roofline, ComparisonFigures.roofline(run)),
       (.compare, ComparisonFigures.compare(run, run, names: ("it's_a", "b \"2\""))), (.trend, ComparisonFigures.trend(trends())),
       (.steps, RunFigures.stepTimes(sampleRun())), (.memory, RunFigures.memory(sampleRun())),
     ]
@@ -263,7 +278,9 @@ func assembledRun() -> (RunDocument, [JournalEvent]) {
     var run = Self.sweep()
     #expect(SweepFigures.bestAxis([run]) == .steps)
     run.cases = [run.cases[0]]
-    #expect(SweepFigures.bestAxis([run]) == nil && SweepFigures.scaling([run]) == nil && SweepFigures.latency([run], axis: .size) == nil)
+    #expect(
+      SweepFigures.bestAxis([run]) == nil && SweepFigures.scaling([run]) == nil && SweepFigures.latency([run], axis: .size) == nil
+    )
     run.environment.probe = nil
     #expect(ComparisonFigures.roofline(run) == nil && ComparisonFigures.trend([]) == nil)
     #expect(ComparisonFigures.compare(run, emptyRun(), names: ("a", "b")) == nil)

@@ -55,7 +55,8 @@ struct JournalScript {
         end.status = .pass
         end.peakBytes = 1 << 20
         end.memory = .init(
-          (0..<3).map { .init(timeNs: UInt64($0) * 10_000_000, reading: MemoryReading(residentBytes: UInt64(1 + $0) << 20)) }, startNs: 0)
+          (0..<3).map { .init(timeNs: UInt64($0) * 10_000_000, reading: MemoryReading(residentBytes: UInt64(1 + $0) << 20)) },
+          startNs: 0)
         events.append(end)
       }
     }
@@ -167,7 +168,8 @@ struct JournalScript {
       }
       let cases = assembler.cases()
       #expect(cases.map(\.caseID) == whole.map(\.caseID) && cases.map(\.status) == whole.map(\.status), "stopped after \(stop)")
-      #expect(cases.map { $0.sessions.map { $0.samples.map(\.seed) } } == whole.map { $0.sessions.map { $0.samples.map(\.seed) } })
+      #expect(
+        cases.map { $0.sessions.map { $0.samples.map(\.seed) } } == whole.map { $0.sessions.map { $0.samples.map(\.seed) } })
     }
   }
 

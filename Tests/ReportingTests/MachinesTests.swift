@@ -30,9 +30,13 @@ import Testing
   @Test func holesDuplicatesAndOtherPlansAreRefused() throws {
     let hole = #expect(throws: RunMergeError.self) { try RunMerge.merge([part(1, of: 3), part(3, of: 3)], anyway: false) }
     #expect(hole?.isIncomplete == true && hole?.message.contains("2/3") == true)
-    let twice = #expect(throws: RunMergeError.self) { try RunMerge.merge([part(1, of: 2), part(1, of: 2), part(2, of: 2)], anyway: false) }
+    let twice = #expect(throws: RunMergeError.self) {
+      try RunMerge.merge([part(1, of: 2), part(1, of: 2), part(2, of: 2)], anyway: false)
+    }
     #expect(twice?.isIncomplete == false && twice?.message.contains("there twice: 1/2") == true)
-    let mixed = #expect(throws: RunMergeError.self) { try RunMerge.merge([part(1, of: 2), part(2, of: 2, plan: "q")], anyway: false) }
+    let mixed = #expect(throws: RunMergeError.self) {
+      try RunMerge.merge([part(1, of: 2), part(2, of: 2, plan: "q")], anyway: false)
+    }
     #expect(mixed?.message.contains("2 plans") == true)
     #expect(throws: RunMergeError.self) { try RunMerge.merge([part(1, of: 2), part(2, of: 3)], anyway: false) }
     var open = part(2, of: 2)
@@ -68,7 +72,9 @@ import Testing
 }
 
 @Suite struct JobFileTests {
-  private let words = ["run", "--variant", "sd15", "--shards", "3", "--emit=slurm", "--label", "why=it's \"me\" $HOME", "-o", "x y", "--dry-run"]
+  private let words = [
+    "run", "--variant", "sd15", "--shards", "3", "--emit=slurm", "--label", "why=it's \"me\" $HOME", "-o", "x y", "--dry-run",
+  ]
 
   private func job() -> JobFile { JobFile(words: words, shards: 3, out: "x y") }
 
@@ -86,7 +92,8 @@ import Testing
     defer { try? FileManager.default.removeItem(at: folder) }
     // Stand-ins that do what sbatch and parallel do with their words, in order.
     let genbench = "#!/bin/bash\nprintf '%s|' \"$@\" >> \"$LOG\"; echo >> \"$LOG\"\n"
-    let sbatch = "#!/bin/bash\ncat > job.sh\nif [[ \" $* \" == *--array=1-3* ]]; then for i in 1 2 3; do SLURM_ARRAY_TASK_ID=$i bash job.sh; done; else bash job.sh; fi\necho 42\n"
+    let sbatch =
+      "#!/bin/bash\ncat > job.sh\nif [[ \" $* \" == *--array=1-3* ]]; then for i in 1 2 3; do SLURM_ARRAY_TASK_ID=$i bash job.sh; done; else bash job.sh; fi\necho 42\n"
     let parallel = """
       #!/bin/bash
       [[ " $* " == *" --quote "* ]] || exit 9
@@ -105,15 +112,20 @@ import Testing
     process.arguments = ["script.sh"]
     process.currentDirectoryURL = folder
     let log = folder.appendingPathComponent("log").path
-    process.environment = ["PATH": "\(folder.path):/usr/bin:/bin", "GENBENCH": folder.appendingPathComponent("genbench").path, "LOG": log, "HOME": "/"]
+    process.environment = [
+      "PATH": "\(folder.path):/usr/bin:/bin", "GENBENCH": folder.appendingPathComponent("genbench").path, "LOG": log, "HOME": "/",
+    ]
     process.standardOutput = FileHandle.nullDevice
     try process.run()
     process.waitUntilExit()
     #expect(process.terminationStatus == 0)
-    let lines = String(decoding: try Data(contentsOf: URL(fileURLWithPath: log)), as: UTF8.self).split(separator: "\n").map(String.init)
+    let lines = String(decoding: try Data(contentsOf: URL(fileURLWithPath: log)), as: UTF8.self).split(separator: "\n").map(
+      String.init)
     #expect(lines.count == 4, "three parts and the merge: \(lines)")
     for (index, line) in lines.prefix(3).enumerated() {
-      #expect(line == "run|--shard|\(index + 1)/3|--out|x y-parts/\(index + 1)|--variant|sd15|--label|why=it's \"me\" $HOME|", "\(line)")
+      #expect(
+        line == "run|--shard|\(index + 1)/3|--out|x y-parts/\(index + 1)|--variant|sd15|--label|why=it's \"me\" $HOME|", "\(line)"
+      )
     }
     #expect(lines.last == "run|--out|x y|--merge|x y-parts/1|--merge|x y-parts/2|--merge|x y-parts/3|")
   }

@@ -7,13 +7,17 @@ import Testing
   private func trace() -> [String: Tensor] {
     var trace: [String: Tensor] = [:]
     let names = [
-      "prompt_embeds", "timesteps", "latents.init", "noise_pred.0", "latents.0", "noise_pred.1", "latents.1", "noise_pred.10", "latents.10",
+      "prompt_embeds", "timesteps", "latents.init", "noise_pred.0", "latents.0", "noise_pred.1", "latents.1", "noise_pred.10",
+      "latents.10",
       "image", "text_model.encoder.layers.0.0", "conv_in.0", "down_blocks.0.resnets.0.0", "down_blocks.0.attentions.0.0",
-      "down_blocks.0.downsamplers.0.0", "down_blocks.1.resnets.0.0", "mid_block.resnets.0.0", "up_blocks.0.resnets.0.0", "conv_out.0",
+      "down_blocks.0.downsamplers.0.0", "down_blocks.1.resnets.0.0", "mid_block.resnets.0.0", "up_blocks.0.resnets.0.0",
+      "conv_out.0",
       "conv_in.1", "decoder.mid_block.resnets.0.0", "decoder.up_blocks.0.resnets.1.0", "post_quant_conv.0",
     ]
     var random = SystemRandomNumberGenerator()
-    for name in names { trace[name] = Tensor((0..<16).map { _ in Float.random(in: -1...1, using: &random) }, shape: [1, 4, 2, 2]) }
+    for name in names {
+      trace[name] = Tensor((0..<16).map { _ in Float.random(in: -1...1, using: &random) }, shape: [1, 4, 2, 2])
+    }
     return trace
   }
 
@@ -22,7 +26,8 @@ import Testing
     let wanted = [
       "text_model.encoder.layers.0.0", "prompt_embeds", "timesteps", "latents.init", "conv_in.0", "down_blocks.0.resnets.0.0",
       "down_blocks.0.attentions.0.0", "down_blocks.0.downsamplers.0.0", "down_blocks.1.resnets.0.0", "mid_block.resnets.0.0",
-      "up_blocks.0.resnets.0.0", "conv_out.0", "noise_pred.0", "latents.0", "conv_in.1", "noise_pred.1", "latents.1", "noise_pred.10",
+      "up_blocks.0.resnets.0.0", "conv_out.0", "noise_pred.0", "latents.0", "conv_in.1", "noise_pred.1", "latents.1",
+      "noise_pred.10",
       "latents.10", "post_quant_conv.0", "decoder.mid_block.resnets.0.0", "decoder.up_blocks.0.resnets.1.0", "image",
     ]
     #expect(order == wanted)

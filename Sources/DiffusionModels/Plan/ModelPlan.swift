@@ -43,6 +43,14 @@ public struct DiffusionArchitecture: Sendable {
 ///
 /// Found by building the real networks on an inventory of parameters and running them on operators that only count.
 public struct ModelPlan: Sendable {
+  /// An operator at one shape, and how often a pass calls it.
+  public struct OperatorCalls: Sendable, Hashable {
+    /// The shape.
+    public var shape: OperatorShape
+    /// Calls of one pass.
+    public var count: Int
+  }
+
   /// One network, run once.
   public struct Component: Sendable, Hashable {
     /// The folder's name in a diffusers model: `unet`.
@@ -57,6 +65,8 @@ public struct ModelPlan: Sendable {
     public var bytesMoved: Double
     /// The most bytes that activations take at a time in a pass as the pipeline makes it (batch 2 under guidance).
     public var peakActivationBytes: Int
+    /// Every operator's shapes in that pass as the pipeline makes it, with the number of calls.
+    public var operators: [OperatorCalls]
 
     /// The number of weights.
     public var parameterCount: Int { parameters.reduce(0) { $0 + $1.shape.elementCount } }
@@ -157,12 +167,14 @@ public struct ModelPlan: Sendable {
     try BufferPool.withOwnPool { _ in try run(1, context) }
     let operations = kernels.floatingPointOperations
     let traffic = kernels.bytesMoved
+    let called = OperatorInventory()
     let peak = try BufferPool.withOwnPool { pool in
-      try run(batch, context)
+      try run(batch, ExecutionContext(kernels: called))
       return pool.statistics.peakBytes
     }
     return Component(
       name: name, className: className, parameters: inventory.parameters, floatingPointOperations: operations,
-      bytesMoved: traffic, peakActivationBytes: peak)
+      bytesMoved: traffic, peakActivationBytes: peak,
+      operators: called.operators.map { OperatorCalls(shape: $0.shape, count: $0.count) })
   }
 }

@@ -35,12 +35,15 @@ struct BaselineSaveCommand: Command {
     if !(values.flag("force") ?? false) {
       let bad = run.cases.first { $0.status != .pass }
       if !run.faults.isEmpty {
-        throw CommandError(.nonconforming, "\(source) was measured with a fault injected (\(run.faults.joined(separator: ", "))); --force keeps it all the same")
+        throw CommandError(
+          .nonconforming,
+          "\(source) was measured with a fault injected (\(run.faults.joined(separator: ", "))); --force keeps it all the same")
       }
       if let bad {
         throw CommandError(
           bad.status == .invalid ? .nonconforming : .incomplete,
-          "\(source): \(bad.displayName) is \(bad.status.rawValue): \(bad.statusReason ?? "no reason given"); --force keeps it all the same")
+          "\(source): \(bad.displayName) is \(bad.status.rawValue): \(bad.statusReason ?? "no reason given"); --force keeps it all the same"
+        )
       }
     }
     try store.save(run, as: name)

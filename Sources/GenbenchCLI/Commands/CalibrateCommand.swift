@@ -10,7 +10,9 @@ struct CalibrateCommand: Command {
       Takes the options of 'run'. Two identical sides are measured in turns; how much their sessions differ is kept for each case \
       and quantity, and comparisons on this machine demand twice as much of a change.
       """,
-    options: RunCommand.configuration.options.filter { !["side", "emit", "shards", "shard", "merge", "merge-anyway", "dry-run"].contains($0.name) }
+    options: RunCommand.configuration.options.filter {
+      !["side", "emit", "shards", "shard", "merge", "merge-anyway", "dry-run"].contains($0.name)
+    }
       + hidden + [StoreOptions.option])
 
   /// Options that the inner run looks for; here they have no meaning, and aren't to be given.
@@ -31,7 +33,8 @@ struct CalibrateCommand: Command {
       throw UsageError("--\(option.name) doesn't belong to calibrate: two identical sides are measured on this machine")
     }
     inner = try RunCommand(
-      values, sides: [try RunPlanner.Side(parsing: "a:env.GENBENCH_SIDE=a"), try RunPlanner.Side(parsing: "b:env.GENBENCH_SIDE=b")],
+      values,
+      sides: [try RunPlanner.Side(parsing: "a:env.GENBENCH_SIDE=a"), try RunPlanner.Side(parsing: "b:env.GENBENCH_SIDE=b")],
       defaults: ["sessions": "5", "prompts": "2"])
   }
 
@@ -58,7 +61,8 @@ struct CalibrateCommand: Command {
       context.console.print(String(decoding: try encoder.encode(ledger), as: UTF8.self))
     } else {
       var table = TextTable([
-        ("case", .left), ("quantity", .left), ("spread between sessions", .right), ("a against b", .right), ("smallest change found", .right),
+        ("case", .left), ("quantity", .left), ("spread between sessions", .right), ("a against b", .right),
+        ("smallest change found", .right),
       ])
       for entry in entries {
         table.append([

@@ -107,7 +107,8 @@ struct CompareCommand: Command {
   private func confirm(
     _ comparison: RunComparison, _ old: RunReference, _ new: RunReference, _ ledger: NoiseLedger?, _ context: CommandContext
   ) async throws -> RunComparison {
-    guard let folder = new.folder, let data = FileManager.default.contents(atPath: folder.appendingPathComponent("plan.json").path)
+    guard let folder = new.folder,
+      let data = FileManager.default.contents(atPath: folder.appendingPathComponent("plan.json").path)
     else { throw CommandError(.inputMissing, "--confirm: \(new.name) has no plan.json, so that it can't be measured again") }
     var plan: RunPlan
     do { plan = try RunPlan(json: data) } catch { throw CommandError(.badInput, "\(folder.path)/plan.json: \(error.message)") }

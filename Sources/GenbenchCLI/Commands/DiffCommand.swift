@@ -11,7 +11,9 @@ struct DiffCommand: Command {
       Traces come from 'generate --trace' (with '--trace-level block' down to blocks) or from any engine that writes the same \
       names. Both must be of one request with the same noise. Exits with 7 when they part.
       """,
-    arguments: [CommandArgument("a", "A trace, .safetensors; what the other one is held against."), CommandArgument("b", "The other one.")],
+    arguments: [
+      CommandArgument("a", "A trace, .safetensors; what the other one is held against."), CommandArgument("b", "The other one."),
+    ],
     options: [
       .value("tolerance", "x", "The largest relative difference that counts as equal.", default: "0.001"),
       .flag("all", "Show every entry, not only those of the loop."), .flag("json", "Print JSON."),
@@ -44,7 +46,8 @@ struct DiffCommand: Command {
   private static func read(_ path: String) throws -> [String: Tensor] {
     let file = try SafetensorsFile(path: path)
     return Dictionary(
-      file.weightNames.compactMap { name in file.weight(named: name).map { (name, $0.float32()) } }, uniquingKeysWith: { first, _ in first })
+      file.weightNames.compactMap { name in file.weight(named: name).map { (name, $0.float32()) } },
+      uniquingKeysWith: { first, _ in first })
   }
 
   private func show(_ diff: TraceDiff, _ first: TraceDiff.Entry?, _ console: Console) {
@@ -53,22 +56,31 @@ struct DiffCommand: Command {
       console.print("They part at \(first.name): \(first.stage).")
       console.print(
         first.shapes.map { "Their shapes differ: \($0)." }
-          ?? "Largest difference \(Float(first.maxAbsolute)), relative \(Float(first.maxRelative)) (tolerance \(Float(tolerance))).")
-      console.print(place == 0 ? "It's the first entry." : "The \(place) entries before it agree; the last of them is \(diff.entries[place - 1].name).")
+          ?? "Largest difference \(Float(first.maxAbsolute)), relative \(Float(first.maxRelative)) (tolerance \(Float(tolerance)))."
+      )
+      console.print(
+        place == 0
+          ? "It's the first entry." : "The \(place) entries before it agree; the last of them is \(diff.entries[place - 1].name)."
+      )
     } else {
       console.print("They agree in all \(diff.entries.count) entries within \(Float(tolerance)).")
     }
     var table = TextTable([("entry", .left), ("relative", .right), ("NMSE", .right), ("cosine", .right), ("", .left)])
     let isShort = values.flag("all") != true && diff.entries.count > 24
-    for entry in diff.entries where !isShort || entry.name.hasPrefix("latents.") || entry.name == "image" || entry == first || entry.step == nil && !entry.stage.contains("block") {
+    for entry in diff.entries
+    where !isShort || entry.name.hasPrefix("latents.") || entry.name == "image" || entry == first
+      || entry.step == nil && !entry.stage.contains("block")
+    {
       table.append([
         entry.name, entry.shapes ?? String(format: "%.2e", entry.maxRelative), String(format: "%.1e", entry.nmse),
-        entry.cosine.map { String(format: "%.7f", $0) } ?? "-", entry == first ? "<- parts here" : entry.isOff(tolerance) ? "off" : "",
+        entry.cosine.map { String(format: "%.7f", $0) } ?? "-",
+        entry == first ? "<- parts here" : entry.isOff(tolerance) ? "off" : "",
       ])
     }
     console.print("\n" + table.markdown)
     for (names, which) in [(diff.onlyFirst, "the first"), (diff.onlySecond, "the second")] where !names.isEmpty {
-      console.print("\nOnly \(which) has \(names.prefix(6).joined(separator: ", "))\(names.count > 6 ? " and \(names.count - 6) more" : "").")
+      console.print(
+        "\nOnly \(which) has \(names.prefix(6).joined(separator: ", "))\(names.count > 6 ? " and \(names.count - 6) more" : "").")
     }
   }
 

@@ -35,7 +35,9 @@ struct DoctorCommand: Command {
     var probe: EnvironmentRecord.Probe?
     if values.flag("probe") ?? true {
       (steadiness, probe) = await withCheckedContinuation { continuation in
-        DispatchQueue.global().async { continuation.resume(returning: (Steadiness.measure(), MachineProbe.measure(threads: nil))) }
+        DispatchQueue.global().async {
+          continuation.resume(returning: (Steadiness.measure(), MachineProbe.measure(threads: nil)))
+        }
       }
       if let steadiness { findings += Diagnosis.findings(steadiness) }
     }
@@ -58,7 +60,8 @@ struct DoctorCommand: Command {
       let faults = try KernelFault.parse(text).map(\.description).joined(separator: ", ")
       return [
         Finding(
-          .bad, "A FAULT IS INJECTED: \(KernelFault.variable)=\(faults)", "The engine is slow or wrong on purpose: unset \(KernelFault.variable).")
+          .bad, "A FAULT IS INJECTED: \(KernelFault.variable)=\(faults)",
+          "The engine is slow or wrong on purpose: unset \(KernelFault.variable).")
       ]
     } catch {
       return [Finding(.bad, error.description, "Unset \(KernelFault.variable), or write it as documented.")]
@@ -68,10 +71,16 @@ struct DoctorCommand: Command {
   private func installation(_ context: CommandContext) -> [Finding] {
     var findings: [Finding] = []
     if Gnuplot.executable(environment: context.environment) == nil {
-      findings.append(Finding(.note, "gnuplot isn't installed", "Figures are written as .gp and .dat but not drawn; scripts/bootstrap.sh installs it."))
+      findings.append(
+        Finding(
+          .note, "gnuplot isn't installed", "Figures are written as .gp and .dat but not drawn; scripts/bootstrap.sh installs it."
+        ))
     }
     if ProjectHome.fixtures(explicit: values.string("fixtures"), environment: context.environment) == nil {
-      findings.append(Finding(.note, "the Fixtures folder isn't found", "Small models and goldens are missing: give --fixtures DIR or set GENBENCH_HOME."))
+      findings.append(
+        Finding(
+          .note, "the Fixtures folder isn't found",
+          "Small models and goldens are missing: give --fixtures DIR or set GENBENCH_HOME."))
     }
     let available = KernelFactory.availableInstructionSets.map(\.rawValue)
     if let forced = context.environment[KernelFactory.instructionSetVariable], !forced.isEmpty {
@@ -82,14 +91,17 @@ struct DoctorCommand: Command {
           "\(KernelFactory.instructionSetVariable)=\(forced)\(known ? "" : ", which this CPU doesn't have") (available: \(available.joined(separator: ", ")))",
           "Unset it to use the best one."))
     } else {
-      findings.append(Finding(.good, "kernels: \(available.last ?? "none") (available: \(available.joined(separator: ", ")))", ""))
+      findings.append(
+        Finding(.good, "kernels: \(available.last ?? "none") (available: \(available.joined(separator: ", ")))", ""))
     }
     let store = StoreOptions.store(values, context)
     if let machine = EnvironmentProbe().read().machineID {
       let known = (try? store.noise(of: machine)).flatMap { $0 }
       findings.append(
         known.map { Finding(.good, "this machine's noise is calibrated for \(Set($0.entries.map(\.caseID)).count) cases", "") }
-          ?? Finding(.note, "this machine's noise isn't calibrated", "'genbench calibrate' measures it; with 5 sessions or more a run knows its own."))
+          ?? Finding(
+            .note, "this machine's noise isn't calibrated",
+            "'genbench calibrate' measures it; with 5 sessions or more a run knows its own."))
     }
     return findings
   }
@@ -101,15 +113,21 @@ struct DoctorCommand: Command {
     _ probe: EnvironmentRecord.Probe?, _ console: Console
   ) {
     let cpu = environment.cpu
-    console.print("\(cpu.model ?? "unknown processor"), \(cpu.logical.map(String.init) ?? "?") threads, \(cpu.arch); \(environment.os.name ?? "unknown system"), kernel \(environment.os.kernel ?? "unknown")")
-    console.print("memory \(environment.memory.totalBytes.map { Units.bytes(Double($0)) } ?? "unknown"), available \(conditions.availableBytes.map { Units.bytes(Double($0)) } ?? "unknown")")
+    console.print(
+      "\(cpu.model ?? "unknown processor"), \(cpu.logical.map(String.init) ?? "?") threads, \(cpu.arch); \(environment.os.name ?? "unknown system"), kernel \(environment.os.kernel ?? "unknown")"
+    )
+    console.print(
+      "memory \(environment.memory.totalBytes.map { Units.bytes(Double($0)) } ?? "unknown"), available \(conditions.availableBytes.map { Units.bytes(Double($0)) } ?? "unknown")"
+    )
     if let probe {
       console.print(
-        "reaches \(Units.significant(probe.gigaflopsF32)) GFLOP/s in f32 and copies \(Units.significant(probe.memoryGigabytesPerSecond)) GB/s")
+        "reaches \(Units.significant(probe.gigaflopsF32)) GFLOP/s in f32 and copies \(Units.significant(probe.memoryGigabytesPerSecond)) GB/s"
+      )
     }
     if let steadiness {
       console.print(
-        "a fixed piece of work takes \(Units.duration(ns: steadiness.medianNs)), 95 % of the time within \(RunComparison.percent(steadiness.spread, signed: false)) of that")
+        "a fixed piece of work takes \(Units.duration(ns: steadiness.medianNs)), 95 % of the time within \(RunComparison.percent(steadiness.spread, signed: false)) of that"
+      )
     }
     console.print("")
     for finding in findings {

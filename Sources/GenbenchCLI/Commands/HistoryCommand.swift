@@ -44,7 +44,9 @@ struct HistoryImportCommand: Command {
     let runs = try values.positionals.map { name -> RunDocument in
       let run = try StoreOptions.load(name, store: nil).run
       if !run.faults.isEmpty, !(values.flag("force") ?? false) {
-        throw CommandError(.nonconforming, "\(name) was measured with a fault injected (\(run.faults.joined(separator: ", "))); --force takes it all the same")
+        throw CommandError(
+          .nonconforming,
+          "\(name) was measured with a fault injected (\(run.faults.joined(separator: ", "))); --force takes it all the same")
       }
       return run
     }
@@ -89,10 +91,14 @@ struct HistoryListCommand: Command {
       context.console.print(String(decoding: try encoder.encode(entries), as: UTF8.self))
       return .success
     }
-    var table = TextTable([("run", .left), ("began", .left), ("commit", .left), ("machine", .left), ("cases", .right), ("not passed", .right), ("exit", .right)])
+    var table = TextTable([
+      ("run", .left), ("began", .left), ("commit", .left), ("machine", .left), ("cases", .right), ("not passed", .right),
+      ("exit", .right),
+    ])
     for entry in entries {
       table.append([
-        entry.runID, entry.createdAt, entry.commit.map { String($0.prefix(10)) } ?? "-", entry.machine ?? "-", String(entry.cases),
+        entry.runID, entry.createdAt, entry.commit.map { String($0.prefix(10)) } ?? "-", entry.machine ?? "-",
+        String(entry.cases),
         String(entry.notPassed), String(entry.exitCode),
       ])
     }
@@ -142,15 +148,20 @@ struct HistoryTrendCommand: Command {
       encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
       context.console.print(String(decoding: try encoder.encode(trends), as: UTF8.self))
     } else {
-      var table = TextTable([("case", .left), ("machine", .left), ("runs", .right), ("first", .right), ("last", .right), ("changes of level", .left)])
+      var table = TextTable([
+        ("case", .left), ("machine", .left), ("runs", .right), ("first", .right), ("last", .right), ("changes of level", .left),
+      ])
       for trend in trends {
         let changes = trend.changes.map { change in
           let commit = change.commit.map { " " + $0.prefix(10) } ?? ""
-          return "\(RunComparison.percent(change.change))\(change.isWorse ? " worse" : " better") at run \(change.index + 1)\(commit)"
+          return
+            "\(RunComparison.percent(change.change))\(change.isWorse ? " worse" : " better") at run \(change.index + 1)\(commit)"
         }
         table.append([
-          trend.caseID, trend.machine, String(trend.points.count), ComparisonTable.text(trend.points.first?.median, unit: trend.unit),
-          ComparisonTable.text(trend.points.last?.median, unit: trend.unit), changes.isEmpty ? "none" : changes.joined(separator: ", "),
+          trend.caseID, trend.machine, String(trend.points.count),
+          ComparisonTable.text(trend.points.first?.median, unit: trend.unit),
+          ComparisonTable.text(trend.points.last?.median, unit: trend.unit),
+          changes.isEmpty ? "none" : changes.joined(separator: ", "),
         ])
       }
       context.console.print(trends.isEmpty ? "The history has no such quantity." : table.markdown)

@@ -9,10 +9,14 @@ struct PlotCommand: Command {
     discussion: """
       Writes KIND.png and KIND.svg, and the KIND.gp and KIND.dat that draw them again without this program.
 
-        steps      the time of each denoising step       memory    memory over time, by case
-        latency    a request against a swept setting     scaling   the speed-up with threads
-        compare    two runs side by side                 trend     a quantity over the history's runs
-        roofline   stages against the machine's limits   sustained minute by minute
+        steps      the time of each denoising step
+        memory     memory over time, by case
+        latency    a request against a setting that was swept
+        scaling    the speed-up with threads
+        compare    two runs side by side
+        trend      a quantity over the runs of the history
+        roofline   what stages reach against the machine's limits
+        sustained  minute by minute
       """,
     arguments: [
       CommandArgument("kind", PlotKind.allCases.map(\.rawValue).joined(separator: ", ") + "."),
@@ -20,7 +24,9 @@ struct PlotCommand: Command {
     ],
     options: [
       .value("out", short: "o", "dir", "The folder for the files.", default: "the run's plots folder"),
-      .value("x", "setting", "latency: the setting along x.", default: "the one that varies most", values: SweepFigures.Axis.allCases.map(\.rawValue)),
+      .value(
+        "x", "setting", "latency: the setting along x.", default: "the one that varies most",
+        values: SweepFigures.Axis.allCases.map(\.rawValue)),
       .value("metric", "name", "compare, trend: the quantity.", default: "e2e_ns"),
       .value("case", "regex", "Only cases whose id matches."),
       .value("terminal", "kind", "dumb draws with characters, on stdout.", values: ["dumb"]), StoreOptions.option,
@@ -35,7 +41,8 @@ struct PlotCommand: Command {
     let word = values.positionals[0]
     let known = PlotKind.allCases.map(\.rawValue)
     guard let kind = PlotKind(rawValue: word) else {
-      throw UsageError("Unknown kind '\(word)'\(Suggestion.text(for: word, among: known)) (kinds: \(known.joined(separator: ", ")))")
+      throw UsageError(
+        "Unknown kind '\(word)'\(Suggestion.text(for: word, among: known)) (kinds: \(known.joined(separator: ", ")))")
     }
     self.kind = kind
     filter = try CaseFilter(values.string("case"))
@@ -61,7 +68,8 @@ struct PlotCommand: Command {
       context.console.printRaw(drawing)
       return .success
     }
-    let folder = values.string("out").map { URL(fileURLWithPath: $0) }
+    let folder =
+      values.string("out").map { URL(fileURLWithPath: $0) }
       ?? references.first?.folder?.appendingPathComponent("plots") ?? store.folder.appendingPathComponent("plots")
     do {
       switch try Gnuplot.draw(figure, in: folder, environment: context.environment) {
@@ -101,7 +109,9 @@ struct PlotCommand: Command {
     case .steps: return RunFigures.stepTimes(Self.joined(runs))
     case .memory: return RunFigures.memory(Self.joined(runs))
     case .latency:
-      guard let axis = values.string("x").flatMap({ SweepFigures.Axis(rawValue: $0) }) ?? SweepFigures.bestAxis(runs) else { return nil }
+      guard let axis = values.string("x").flatMap({ SweepFigures.Axis(rawValue: $0) }) ?? SweepFigures.bestAxis(runs) else {
+        return nil
+      }
       return SweepFigures.latency(runs, axis: axis)
     case .scaling: return SweepFigures.scaling(runs)
     case .sustained: return SweepFigures.sustained(runs)
@@ -113,7 +123,8 @@ struct PlotCommand: Command {
       }
       let sides = runs[0].sides
       guard sides.count == 2 else { throw UsageError("\(references[0].name) has \(sides.count) sides; give a second run") }
-      return ComparisonFigures.compare(runs[0].side(sides[0]), runs[0].side(sides[1]), names: (sides[0], sides[1]), metric: metric)
+      return ComparisonFigures.compare(
+        runs[0].side(sides[0]), runs[0].side(sides[1]), names: (sides[0], sides[1]), metric: metric)
     case .trend:
       do {
         return ComparisonFigures.trend(

@@ -34,7 +34,8 @@ struct ReportCommand: Command {
     let word = values.positionals[0]
     let known = Format.allCases.map(\.rawValue)
     guard let format = Format(rawValue: word) else {
-      throw UsageError("Unknown format '\(word)'\(Suggestion.text(for: word, among: known)) (formats: \(known.joined(separator: ", ")))")
+      throw UsageError(
+        "Unknown format '\(word)'\(Suggestion.text(for: word, among: known)) (formats: \(known.joined(separator: ", ")))")
     }
     self.format = format
     if values.string("against") != nil, ![.html, .md, .junit].contains(format) {
@@ -73,9 +74,11 @@ struct ReportCommand: Command {
   }
 
   private func journal(_ reference: RunReference) throws -> [JournalEvent] {
-    guard let file = reference.folder?.appendingPathComponent(Journal.fileName), FileManager.default.fileExists(atPath: file.path) else {
+    guard let file = reference.folder?.appendingPathComponent(Journal.fileName), FileManager.default.fileExists(atPath: file.path)
+    else {
       throw CommandError(
-        .inputMissing, "\(reference.name): no \(Journal.fileName) beside it, which the trace is made from; expected a run's whole folder")
+        .inputMissing,
+        "\(reference.name): no \(Journal.fileName) beside it, which the trace is made from; expected a run's whole folder")
     }
     do { return try Journal.read(file).events } catch { throw CommandError(.badInput, error.message) }
   }
@@ -125,7 +128,9 @@ struct ReportCommand: Command {
 
   /// Both images and a heat map of their largest difference at each pixel.
   static func pair(_ mine: Bitmap, _ theirs: Bitmap) -> HTMLReport.ImagePair? {
-    guard let first = try? PNGFile.encode(fitted(mine, to: 192)), let second = try? PNGFile.encode(fitted(theirs, to: 192)) else { return nil }
+    guard let first = try? PNGFile.encode(fitted(mine, to: 192)), let second = try? PNGFile.encode(fitted(theirs, to: 192)) else {
+      return nil
+    }
     guard mine.width == theirs.width, mine.height == theirs.height else {
       return .init(
         candidate: Data(first), base: Data(second), difference: nil,
@@ -150,7 +155,8 @@ struct ReportCommand: Command {
     }
     let difference = try? PNGFile.encode(fitted(Bitmap(width: mine.width, height: mine.height, samples: heat), to: 192))
     let mean = squares / Double(max(1, mine.samples.count))
-    let text = mean == 0 ? "identical" : "PSNR \(Units.significant(10 * log10(255 * 255 / mean))) dB, largest difference \(largest) of 255"
+    let text =
+      mean == 0 ? "identical" : "PSNR \(Units.significant(10 * log10(255 * 255 / mean))) dB, largest difference \(largest) of 255"
     return .init(candidate: Data(first), base: Data(second), difference: difference.map { Data($0) }, text: text)
   }
 }

@@ -41,25 +41,42 @@ struct RunCommand: Command {
       .value("guidance-scale", "list", "Weights of the prompt.", default: "the model's", isRepeatable: true, section: "WHAT"),
       .value("negative-prompt", "text", "What to avoid.", section: "WHAT"),
       .value("seed", "n", "Seed of the first prompt; the next one has the next seed.", default: "0", section: "WHAT"),
-      .value("param", "key=list", "Sweeps any setting: \(RunAxes.names.joined(separator: ", ")).", isRepeatable: true, section: "WHAT"),
+      .value(
+        "param", "key=list", "Sweeps any setting: \(RunAxes.names.joined(separator: ", ")).", isRepeatable: true, section: "WHAT"),
       .value("include", "key=value,…", "A combination beside the product; may be repeated.", isRepeatable: true, section: "WHAT"),
-      .value("exclude", "key=value,…", "Leaves out combinations that have all of these; may be repeated.", isRepeatable: true, section: "WHAT"),
-      .value("suite", "file", "All of this as a JSON file; the command line wins over it.", section: "WHAT"),
-      .value("scenario", "list", "What is done: \(RunAxes.scenarios.joined(separator: ", ")).", default: "single", isRepeatable: true, section: "HOW"),
+      .value(
+        "exclude", "key=value,…", "Leaves out combinations that have all of these; may be repeated.", isRepeatable: true,
+        section: "WHAT"),
+      .value(
+        "suite", "file",
+        "All of this as a JSON file; the command line wins over it. 'kernels' measures each operator at the published models' shapes.",
+        section: "WHAT"),
+      .value(
+        "scenario", "list", "What is done: \(RunAxes.scenarios.joined(separator: ", ")).", default: "single", isRepeatable: true,
+        section: "HOW"),
       .value("sessions", "n", "Fresh processes, the unit of comparisons; 10 for a gate.", default: "1", section: "HOW"),
       .value("repetitions", short: "r", "n", "How often each prompt is measured in a session.", default: "1", section: "HOW"),
       .value("warmup", "n", "Requests before the first that counts, in each session.", default: "1", section: "HOW"),
       .value("min-time", "time", "Repeat for at least so long a session (10s), or so often (30x).", section: "HOW"),
       .value("until-ci", "percent", "Repeat until the 95 % interval of the median is within so much.", section: "HOW"),
       .value("max-repetitions", "n", "Never repeat more often.", default: "1000", section: "HOW"),
-      .value("side", "name:settings", "Measures several things in turns: old:exe=PATH, fast:kernels=fast, x:env.NAME=VALUE; may be repeated.", isRepeatable: true, section: "HOW"),
+      .value(
+        "side", "name:settings",
+        "Measures several things in turns: old:exe=PATH, fast:kernels=fast, x:env.NAME=VALUE; may be repeated.",
+        isRepeatable: true, section: "HOW"),
       .value("interleave", "order", "Order of the processes: off, abba, random.", default: "abba", section: "HOW"),
-      .value("gate", "by", "What results are judged by: auto (goldens), reference (plain loops), off.", default: "auto", section: "HOW"),
+      .value(
+        "gate", "by", "What results are judged by: auto (goldens), reference (plain loops), off.", default: "auto", section: "HOW"
+      ),
       .value("delay", "time", "A pause before each request.", section: "HOW"),
       .value("timeout", "time", "End a process that says nothing for so long.", default: "10m", section: "HOW"),
-      .value("isolation", "mode", "Sessions as processes of their own, or in this one.", default: "process", values: ["process", "inline"], section: "HOW"),
+      .value(
+        "isolation", "mode", "Sessions as processes of their own, or in this one.", default: "process",
+        values: ["process", "inline"], section: "HOW"),
       .value("shard", "i/n", "Only a part of the plan; auto asks the cluster's scheduler.", section: "MACHINES"),
-      .value("emit", "kind", "Print the job file that runs this in parts.", values: JobFile.Kind.allCases.map(\.rawValue), section: "MACHINES"),
+      .value(
+        "emit", "kind", "Print the job file that runs this in parts.", values: JobFile.Kind.allCases.map(\.rawValue),
+        section: "MACHINES"),
       .value("shards", "n", "Parts of the job file.", default: "4", section: "MACHINES"),
       .value("merge", "dir", "Put the parts of one plan together; may be repeated.", isRepeatable: true, section: "MACHINES"),
       .flag("merge-anyway", "Merge in spite of holes, duplicates and mixed plans.", section: "MACHINES"),
@@ -70,7 +87,9 @@ struct RunCommand: Command {
       .invertible("plots", "Draw the figures.", default: "draw them", section: "FILES"),
       .flag("json", "Print run.json in place of the table.", section: "FILES"),
       .flag("dry-run", "Print the plan and stop.", section: "FILES"),
-      .value("backend", "spec", "The engine: ref, or with settings as in ref:threads=1; null does nothing.", default: "ref", isRepeatable: true, section: "ENGINE"),
+      .value(
+        "backend", "spec", "The engine: ref, or with settings as in ref:threads=1; null does nothing.", default: "ref",
+        isRepeatable: true, section: "ENGINE"),
       .value("kernels", "list", "The operators: fast, reference.", default: "fast", isRepeatable: true, section: "ENGINE"),
       .value("threads", "list", "Worker threads.", default: "one a core", isRepeatable: true, section: "ENGINE"),
       .value("precision", "list", "The arithmetic: f32, bf16.", default: "f32", isRepeatable: true, section: "ENGINE"),
@@ -105,7 +124,9 @@ struct RunCommand: Command {
     }
     if models.count > 0, variants.count > 1 { throw UsageError("--model takes one --variant, or none to read it from the files") }
     if models.count > 1, variants.count > 0 { throw UsageError("--variant belongs to one --model; leave it out with several") }
-    if models.isEmpty, values.string("mmproj") != nil { throw UsageError("--mmproj needs --model, the language model that it belongs to") }
+    if models.isEmpty, values.string("mmproj") != nil {
+      throw UsageError("--mmproj needs --model, the language model that it belongs to")
+    }
     try ModelLocation.check(model: models.first, variant: variants.first, isFullSize: isFullSize)
     axes = try Self.axes(values, isFullSize: isFullSize)
     var sides: [RunPlanner.Side] = []
@@ -132,7 +153,9 @@ struct RunCommand: Command {
     self.labels = labels
     if let text = values.string("shard"), text != "auto" { _ = try ShardOption.parse(text, environment: [:]) }
     _ = try values.int("shards", in: 1...10_000)
-    if values.string("resume") != nil, values.string("out") != nil { throw UsageError("--resume names the folder; leave --out out") }
+    if values.string("resume") != nil, values.string("out") != nil {
+      throw UsageError("--resume names the folder; leave --out out")
+    }
   }
 
   /// The settings of the command line, each checked where that needs no file.
@@ -151,7 +174,10 @@ struct RunCommand: Command {
     var sizes: [String] = []
     for text in values.list("size") { sizes.append(try RunPlanner.size(text).description) }
     axes.set("size", sizes)
-    for (option, name) in [("scheduler", "scheduler"), ("guidance-scale", "guidance_scale"), ("scenario", "scenario"), ("kernels", "kernels"), ("precision", "precision")] {
+    for (option, name) in [
+      ("scheduler", "scheduler"), ("guidance-scale", "guidance_scale"), ("scenario", "scenario"), ("kernels", "kernels"),
+      ("precision", "precision"),
+    ] {
       axes.set(name, values.list(option))
     }
     // A comma within a backend's settings is its own.
@@ -179,6 +205,10 @@ struct RunCommand: Command {
     if let kind = values.string("emit").flatMap({ JobFile.Kind(rawValue: $0) }) { return emit(kind, context) }
     if !values.strings("merge").isEmpty { return try merge(context) }
     let date = Date()
+    if values.string("suite") == "kernels" {
+      let folder = URL(fileURLWithPath: values.string("out") ?? "Reports/kernels-\(RunFinisher.folderName(date))")
+      return try KernelSuite(values, folder: folder).run(context)
+    }
     let start = try start(context, date: date)
     if values.flag("dry-run") ?? false { return try show(start.plan, keys: start.keys, context) }
     let (run, status) = try await measure(start, date: date, context)
@@ -346,7 +376,8 @@ struct RunCommand: Command {
     for part in parts { try RunMerge.copyFiles(of: part, to: out) }
     try RunFiles(folder: out, console: context.console, environment: context.environment)
       .write(merged, drawsFigures: values.flag("plots") ?? true)
-    context.console.print(values.flag("json") == true ? try merged.json().trimmingSpaces() : RunTable.markdown(merged).trimmingSpaces())
+    context.console.print(
+      values.flag("json") == true ? try merged.json().trimmingSpaces() : RunTable.markdown(merged).trimmingSpaces())
     context.console.say("Files are in \(out.path)")
     return RunFinisher.status(of: merged, signal: nil)
   }

@@ -4,7 +4,8 @@ import Reporting
 struct SchemaCommand: Command {
   static let configuration = CommandDescription(
     name: "schema", abstract: "Print the JSON Schema of a file format; without a name, the names.",
-    arguments: [CommandArgument("name", SchemaName.allCases.map(\.rawValue).joined(separator: ", ") + ".", isOptional: true)], options: [])
+    arguments: [CommandArgument("name", SchemaName.allCases.map(\.rawValue).joined(separator: ", ") + ".", isOptional: true)],
+    options: [])
 
   private let name: SchemaName?
 
@@ -15,13 +16,16 @@ struct SchemaCommand: Command {
     }
     let known = SchemaName.allCases.map(\.rawValue)
     guard let name = SchemaName(rawValue: word) else {
-      throw UsageError("Unknown schema '\(word)'\(Suggestion.text(for: word, among: known)) (schemas: \(known.joined(separator: ", ")))")
+      throw UsageError(
+        "Unknown schema '\(word)'\(Suggestion.text(for: word, among: known)) (schemas: \(known.joined(separator: ", ")))")
     }
     self.name = name
   }
 
   func run(_ context: CommandContext) async throws -> ProgramExit {
-    if let name { context.console.printRaw(name.text) } else {
+    if let name {
+      context.console.printRaw(name.text)
+    } else {
       context.console.print(SchemaName.allCases.map(\.rawValue).joined(separator: "\n"))
     }
     return .success

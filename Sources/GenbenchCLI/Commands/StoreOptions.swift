@@ -3,7 +3,8 @@ import Reporting
 
 /// Where baselines, the noise of machines and the history are kept.
 enum StoreOptions {
-  static let option = CommandOption.value("store", "dir", "The folder of baselines, noise and history.", default: ".genbench, or GENBENCH_STORE")
+  static let option = CommandOption.value(
+    "store", "dir", "The folder of baselines, noise and history.", default: ".genbench, or GENBENCH_STORE")
 
   static func store(_ values: ParsedValues, _ context: CommandContext) -> ResultStore {
     ResultStore(folder: URL(fileURLWithPath: values.string("store") ?? context.environment["GENBENCH_STORE"] ?? ".genbench"))

@@ -180,7 +180,9 @@ struct CaseMeasurer {
     request.timestepSpacing = planned.settings["timestep_spacing"]
     request.clipSkip = planned.settings["clip_skip"].flatMap { Int($0) }
     if let rng = planned.settings["rng"] { request.randomSource = rng }
-    if let policy = planned.settings["long_prompt"].flatMap({ ImageRequest.LongPrompt(rawValue: $0) }) { request.longPrompt = policy }
+    if let policy = planned.settings["long_prompt"].flatMap({ ImageRequest.LongPrompt(rawValue: $0) }) {
+      request.longPrompt = policy
+    }
     return request
   }
 

@@ -9,20 +9,8 @@ enum MachineProbe {
   /// Measures for about half a second; nil when the kernels can't be had.
   static func measure(threads: Int?) -> EnvironmentRecord.Probe? {
     guard let kernels = try? KernelFactory.make(.fast, threads: threads, faults: []) else { return nil }
-    let side = 768
-    let input = Tensor((0..<(side * side)).map { Float($0 % 17) * 0.01 - 0.08 }, shape: [side, side])
-    let weight = kernels.prepareLinear(WeightView(name: "probe", tensor: input))
-    var best = Double.infinity
-    let start = MonotonicTime.nanoseconds()
-    var runs = 0
-    while runs < 3 || MonotonicTime.nanoseconds() - start < 250_000_000 {
-      let before = MonotonicTime.nanoseconds()
-      _ = kernels.linear(input, weight: weight)
-      best = min(best, Double(MonotonicTime.nanoseconds() - before))
-      runs += 1
-    }
-    let flop = 2 * Double(side) * Double(side) * Double(side)
-    return .init(gigaflopsF32: flop / best, memoryGigabytesPerSecond: copyRate(threads: kernels.threadCount))
+    guard let peak = (kernels as? any PeakMeasurable)?.floatingPointPeak() else { return nil }
+    return .init(gigaflopsF32: peak, memoryGigabytesPerSecond: copyRate(threads: kernels.threadCount))
   }
 
   /// Bytes read and written by a copy that is larger than the caches, in 1e9 a second; the best of some.
@@ -42,7 +30,8 @@ enum MachineProbe {
     for _ in 0..<6 {
       let before = MonotonicTime.nanoseconds()
       DispatchQueue.concurrentPerform(iterations: max(1, threads)) { index in
-        guard let from = UnsafeRawPointer(bitPattern: addresses.0), let to = UnsafeMutableRawPointer(bitPattern: addresses.1) else {
+        guard let from = UnsafeRawPointer(bitPattern: addresses.0), let to = UnsafeMutableRawPointer(bitPattern: addresses.1)
+        else {
           return
         }
         memcpy(to + index * part, from + index * part, part)

@@ -100,9 +100,10 @@ enum NumberList {
     if let number = Int(text) { return [number] }
     let ends = text.split(separator: "-", omittingEmptySubsequences: false)
     guard ends.count == 2, let first = Int(ends[0]) else { return nil }
-    for (mark, grows) in [("*", { (value: Int, step: Int) in value.multipliedReportingOverflow(by: step) }),
-      ("+", { (value: Int, step: Int) in value.addingReportingOverflow(step) })]
-    {
+    for (mark, grows) in [
+      ("*", { (value: Int, step: Int) in value.multipliedReportingOverflow(by: step) }),
+      ("+", { (value: Int, step: Int) in value.addingReportingOverflow(step) }),
+    ] {
       let parts = ends[1].split(separator: Character(mark), omittingEmptySubsequences: false)
       if parts.count == 2 {
         guard let last = Int(parts[0]), let step = Int(parts[1]), first >= 1, step >= (mark == "*" ? 2 : 1) else { return nil }

@@ -65,7 +65,9 @@ final class RunDriver: Sendable {
       let subject = plan.subjects[unit.subject]
       var path = subject.path
       if subject.isFullSize, let variant = subject.variant {
-        if generated[variant] == nil { generated[variant] = try FullSizeWeights.make(variant, fixtures: fixtures, context: context) }
+        if generated[variant] == nil {
+          generated[variant] = try FullSizeWeights.make(variant, fixtures: fixtures, context: context)
+        }
         path = generated[variant]?.folder.path ?? path
       }
       try await measure(unit, order: order, path: path)
@@ -173,7 +175,9 @@ final class RunDriver: Sendable {
       }
       (status, reason) = (.crash, "the session's process ended with exit \(code)\(said)")
     case .signalled(9):
-      (status, reason) = (.outOfMemory, "the session's process was killed (signal 9), as the system does when memory runs out\(said)")
+      (status, reason) = (
+        .outOfMemory, "the session's process was killed (signal 9), as the system does when memory runs out\(said)"
+      )
     case .signalled(let number): (status, reason) = (.crash, "the session's process died by signal \(number)\(said)")
     case .silent:
       (status, reason) = (
@@ -185,7 +189,8 @@ final class RunDriver: Sendable {
     let open = state.withLock { $0.openKey }
     let assembler = self.assembler
     let affected =
-      open.map { [$0] } ?? assignment.keys.filter { !assembler.isDone(session: assignment.session, subject: assignment.subject, key: $0) }
+      open.map { [$0] }
+      ?? assignment.keys.filter { !assembler.isDone(session: assignment.session, subject: assignment.subject, key: $0) }
     for key in status == .incomplete ? [] : affected {
       var event = JournalEvent(
         .caseEnd, tNs: MonotonicTime.nanoseconds(), session: assignment.session, subject: assignment.subject, key: key)

@@ -50,9 +50,12 @@ struct RunFinisher {
     var known: [String: [String: StageWork]?] = [:]
     for index in run.cases.indices {
       let runCase = run.cases[index]
-      guard let planned = plan.cases.first(where: { $0.key == runCase.key && plan.side(of: $0) == runCase.side }) else { continue }
+      guard let planned = plan.cases.first(where: { $0.key == runCase.key && plan.side(of: $0) == runCase.side }) else {
+        continue
+      }
       let subject = plan.subjects[planned.subject]
-      guard !subject.isText, subject.backend.hasPrefix("ref"), context.executable != nil, runCase.status == .pass || runCase.status == .invalid,
+      guard !subject.isText, subject.backend.hasPrefix("ref"), context.executable != nil,
+        runCase.status == .pass || runCase.status == .invalid,
         let width = runCase.parameters.width, let height = runCase.parameters.height
       else { continue }
       let size = ImageSize(width: width, height: height)
@@ -73,13 +76,22 @@ struct RunFinisher {
     var warnings: [String] = []
     let pressure = sessions.compactMap { $0.conditions?.start.psiCPUSomeAvg10 }.max()
     if let pressure, pressure > 20 {
-      warnings.append("the machine was busy: somebody waited for a CPU \(Units.significant(pressure, digits: 2)) % of the time before a case")
+      warnings.append(
+        "the machine was busy: somebody waited for a CPU \(Units.significant(pressure, digits: 2)) % of the time before a case")
+    }
+    let stalls = sessions.compactMap { $0.memory?.longestGapNs }.filter { $0 > 2_000_000_000 }
+    if let longest = stalls.max() {
+      warnings.append(
+        "in \(stalls.count) session\(stalls.count == 1 ? "" : "s") the whole process stood still for up to "
+          + "\(Units.duration(ns: Double(longest))): the machine was suspended or starved")
     }
     let steal = sessions.compactMap { $0.conditions?.stealPercent }.max()
     if let steal, steal > 1 {
       warnings.append("the host took away up to \(Units.significant(steal, digits: 2)) % of the time (steal)")
     }
-    if sessions.contains(where: { ($0.conditions?.throttled ?? 0) > 0 }) { warnings.append("the processor was slowed down by heat") }
+    if sessions.contains(where: { ($0.conditions?.throttled ?? 0) > 0 }) {
+      warnings.append("the processor was slowed down by heat")
+    }
     if sessions.contains(where: { $0.conditions?.end.isOnBattery == true }) { warnings.append("the machine ran on its battery") }
     return warnings
   }

@@ -11,7 +11,8 @@ struct RunOptions {
 
   /// The options that a suite's `defaults` may hold.
   static let names = [
-    "sessions", "repetitions", "warmup", "min-time", "until-ci", "max-repetitions", "delay", "timeout", "interleave", "gate", "seed",
+    "sessions", "repetitions", "warmup", "min-time", "until-ci", "max-repetitions", "delay", "timeout", "interleave", "gate",
+    "seed",
     "negative-prompt", "prompts",
   ]
 
@@ -21,7 +22,8 @@ struct RunOptions {
       guard let value = text(name) else { return nil }
       guard let number = Int(value), range.contains(number) else {
         throw UsageError(
-          "The value '\(value)' is invalid for '--\(name) <n>': expected a whole number in \(range.lowerBound)...\(range.upperBound)")
+          "The value '\(value)' is invalid for '--\(name) <n>': expected a whole number in \(range.lowerBound)...\(range.upperBound)"
+        )
       }
       return number
     }
@@ -101,7 +103,8 @@ enum ShardOption {
     return try check(index, count, refuse)
   }
 
-  private static func check(_ index: Int, _ count: Int, _ refuse: (String) -> UsageError) throws(UsageError) -> RunDocument.Shard {
+  private static func check(_ index: Int, _ count: Int, _ refuse: (String) -> UsageError) throws(UsageError) -> RunDocument.Shard
+  {
     guard (1...10_000).contains(count), (1...count).contains(index) else {
       throw refuse("part \(index) of \(count): expected 1...n of at most 10000")
     }

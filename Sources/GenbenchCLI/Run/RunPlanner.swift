@@ -118,7 +118,8 @@ struct RunPlanner {
       }
     } else if isText, let variant {
       if isFullSize { throw UsageError("--full-size generates image models; leave \(variant) out") }
-      let folder = try ModelLocation.fixtures(explicit: fixtures, environment: environment).appendingPathComponent("Models/\(variant)")
+      let folder = try ModelLocation.fixtures(explicit: fixtures, environment: environment).appendingPathComponent(
+        "Models/\(variant)")
       subject = RunPlan.Subject(name: variant, path: folder.appendingPathComponent("model.gguf").path, isText: true)
       subject.projector = folder.appendingPathComponent("mmproj.gguf").path
       guard FileManager.default.fileExists(atPath: subject.path) else {
@@ -138,7 +139,8 @@ struct RunPlanner {
     _ = try BackendSpecification(parsing: subject.backend)
     subject.kernels = settings["kernels"]
     if let kernels = subject.kernels, !BackendSpecification.kernelSets.contains(kernels) {
-      throw UsageError("The kernels '\(kernels)' are unknown: expected \(BackendSpecification.kernelSets.joined(separator: " or "))")
+      throw UsageError(
+        "The kernels '\(kernels)' are unknown: expected \(BackendSpecification.kernelSets.joined(separator: " or "))")
     }
     if let text = settings["threads"] {
       subject.threads = try NumberList.parse([text], option: "--threads <list>", in: 1...1024).first
@@ -172,9 +174,10 @@ struct RunPlanner {
       if let value = combination[name] { suffix += "+\(name)=\(value)" }
     }
     // Within a side the model has its own name; across sides the key must be the same.
-    let model = combination["model"].map { URL(fileURLWithPath: $0).lastPathComponent } ?? combination["variant"].map {
-      subject.isFullSize ? $0 + "-full" : $0
-    } ?? subject.name
+    let model =
+      combination["model"].map { URL(fileURLWithPath: $0).lastPathComponent } ?? combination["variant"].map {
+        subject.isFullSize ? $0 + "-full" : $0
+      } ?? subject.name
     let parts =
       subject.isText
       ? [model, "text", combination["max_tokens"] ?? "default"]
@@ -190,7 +193,9 @@ struct RunPlanner {
       if let size = try whole["size"].map({ try Self.size($0) }) { (planned.width, planned.height) = (size.width, size.height) }
       planned.scheduler = whole["scheduler"]
       planned.guidance = try whole["guidance_scale"].map { try Self.number($0, "guidance_scale", 0...1000) }
-      planned.batch = try whole["batch"].map { try NumberList.parse([$0], option: "--batch <list>", in: 1...256)[0] } ?? (scenario == "offline" ? 4 : 1)
+      planned.batch =
+        try whole["batch"].map { try NumberList.parse([$0], option: "--batch <list>", in: 1...256)[0] }
+        ?? (scenario == "offline" ? 4 : 1)
     }
     for name in ["eta", "timestep_spacing", "guidance_rescale", "clip_skip", "long_prompt", "rng", "temperature"]
     where !foreign.contains(name) {
@@ -223,7 +228,8 @@ struct RunPlanner {
     guard let width = parts.first ?? nil, let height = parts.last ?? nil, parts.count <= 2, (1...16_384).contains(width),
       (1...16_384).contains(height)
     else {
-      throw UsageError("The value '\(text)' is invalid for '--size <list>': expected WIDTHxHEIGHT of 1...16384 pixels, such as 512x768")
+      throw UsageError(
+        "The value '\(text)' is invalid for '--size <list>': expected WIDTHxHEIGHT of 1...16384 pixels, such as 512x768")
     }
     return ImageSize(width: width, height: height)
   }
@@ -239,14 +245,16 @@ extension RunPlan {
     }
     return [
       "models": joined(subjects.map { Optional($0.name) }), "backend": joined(subjects.map { Optional($0.backend) }),
-      "kernels": joined(subjects.map { $0.kernels ?? "default" }), "threads": joined(subjects.map { $0.threads.map(String.init) ?? "default" }),
+      "kernels": joined(subjects.map { $0.kernels ?? "default" }),
+      "threads": joined(subjects.map { $0.threads.map(String.init) ?? "default" }),
       "steps": joined(cases.map(\.steps)), "schedulers": joined(cases.map(\.scheduler)),
       "sizes": joined(cases.map { planned in planned.width.map { "\($0)x\(planned.height ?? $0)" } }),
       "guidance_scale": joined(cases.map(\.guidance)), "scenarios": joined(cases.map { Optional($0.scenario) }),
       "negative_prompt": negativePrompt ?? "none", "seed": String(seed), "prompts": String(prompts.count),
       "questions": String(questions.count), "sessions": String(effort.sessions), "repetitions": String(effort.repetitions),
       "warmups": String(effort.warmups), "minimum_ns": String(effort.minimumNs), "interleaving": interleaving.rawValue,
-      "until_interval": effort.untilInterval.map { "\($0)" } ?? "off", "precision": joined(subjects.map { Optional($0.precision) }),
+      "until_interval": effort.untilInterval.map { "\($0)" } ?? "off",
+      "precision": joined(subjects.map { Optional($0.precision) }),
       "reduce_memory": joined(subjects.map { Optional($0.reducesMemory) }), "gate": gate,
       "sides": sides.isEmpty ? "none" : sides.map(\.name).joined(separator: ","),
     ]

@@ -54,7 +54,8 @@ struct SessionProcess: Sendable {
     try? input.fileHandleForReading.close()
     defer { try? input.fileHandleForWriting.close() }
 
-    var reader = LineReader(output: output.fileHandleForReading.fileDescriptor, errors: errors.fileHandleForReading.fileDescriptor)
+    var reader = LineReader(
+      output: output.fileHandleForReading.fileDescriptor, errors: errors.fileHandleForReading.fileDescriptor)
     var lastNs = MonotonicTime.nanoseconds()
     var stopNs: UInt64?
     var isSilent = false
@@ -78,7 +79,7 @@ struct SessionProcess: Sendable {
         kill(process.processIdentifier, SIGKILL)
       }
       // A grandchild may hold the pipes open: the child's end is the end.
-      if !process.isRunning, lines.isEmpty { break }
+      if !process.isRunning, lines.isEmpty, !reader.hadOutput { break }
     }
     process.waitUntilExit()
     let said = reader.errorTail
@@ -97,6 +98,7 @@ private struct LineReader {
   private var areErrorsOpen = true
   private var pending = Data()
   private var said = Data()
+  /// Whether the last wait brought anything on stdout.
   private(set) var hadOutput = false
 
   init(output: Int32, errors: Int32) {

@@ -130,7 +130,8 @@ struct SessionRunner {
 
   private func judge(_ planned: RunPlan.Case, _ loaded: Loaded) async throws {
     try emit(event(.beat))
-    let gate = AccuracyGate(plan: plan, subject: subject, planned: planned, loaded: loaded, context: context, fixtures: assignment.fixtures)
+    let gate = AccuracyGate(
+      plan: plan, subject: subject, planned: planned, loaded: loaded, context: context, fixtures: assignment.fixtures)
     var verdict = event(.gate, key: planned.key)
     do { verdict.conformance = try await gate.judge() } catch let error as BackendError where error.code == .cancelled { return }
     if verdict.conformance != nil { try emit(verdict) }

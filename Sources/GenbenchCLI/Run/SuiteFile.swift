@@ -26,7 +26,8 @@ struct SuiteFile {
       throw CommandError(.badInput, "--suite \(path): expected a JSON object with \"schema\": \"genbench.suite/1\"")
     }
     guard root["schema"]?.string == "genbench.suite/1" else {
-      throw CommandError(.badInput, "--suite \(path): schema: expected genbench.suite/1, found \(root["schema"]?.description ?? "none")")
+      throw CommandError(
+        .badInput, "--suite \(path): schema: expected genbench.suite/1, found \(root["schema"]?.description ?? "none")")
     }
     let known = ["schema", "name", "defaults", "matrix", "include", "exclude", "cases"]
     for key in members.keys.sorted() where !known.contains(key) {

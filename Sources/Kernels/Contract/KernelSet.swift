@@ -145,3 +145,10 @@ extension KernelSet {
   /// A prepared weight that is just the view.
   public func prepareConv2d(_ weight: WeightView) -> ConvWeight { ConvWeight(view: weight) }
 }
+
+/// Kernels that can tell what their arithmetic units reach when nothing else holds them up.
+public protocol PeakMeasurable {
+  /// Floating-point operations a nanosecond (1e9 a second) of single-precision multiplication-additions on all threads; takes
+  /// some tens of milliseconds.
+  func floatingPointPeak() -> Double
+}

@@ -16,6 +16,7 @@ final class FaultyKernels: KernelSet {
 
   var name: String { "\(base.name)+fault(\(faults.map(\.description).joined(separator: ",")))" }
   var threadCount: Int { base.threadCount }
+  func with(_ precision: Precision) -> (any KernelSet)? { base.with(precision).map { FaultyKernels($0, faults: faults) } }
   func prepareLinear(_ weight: WeightView) -> LinearWeight { base.prepareLinear(weight) }
   func prepareConv2d(_ weight: WeightView) -> ConvWeight { base.prepareConv2d(weight) }
 
@@ -44,6 +45,14 @@ final class FaultyKernels: KernelSet {
 
   func linear(_ input: Tensor, weight: LinearWeight, bias: Tensor?, activation: Activation, residual: Tensor?) -> Tensor {
     disturb(.linear) { base.linear(input, weight: weight, bias: bias, activation: activation, residual: residual) }
+  }
+
+  func linears(_ input: Tensor, _ layers: [LinearParameters]) -> [Tensor] {
+    base.linears(input, layers).map { result in disturb(.linear) { result } }
+  }
+
+  func gatedLinear(_ input: Tensor, gate: LinearParameters, up: LinearParameters, activation: Activation) -> Tensor {
+    disturb(.linear) { base.gatedLinear(input, gate: gate, up: up, activation: activation) }
   }
 
   func conv2d(

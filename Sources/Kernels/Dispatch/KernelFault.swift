@@ -49,7 +49,8 @@ public struct KernelFault: Sendable, Hashable, CustomStringConvertible {
     let parts = text.split(separator: ":", omittingEmptySubsequences: false).map { $0.lowercased() }
     func refuse(_ expected: String) -> KernelSelectionError {
       KernelSelectionError(
-        code: .invalidFault, description: "\(Self.variable): expected \(expected), found '\(text)'; unset it to measure the engine as it is")
+        code: .invalidFault,
+        description: "\(Self.variable): expected \(expected), found '\(text)'; unset it to measure the engine as it is")
     }
     let name = parts.count > 1 ? parts[1].replacingOccurrences(of: "_", with: "") : ""
     guard (2...3).contains(parts.count), let target = Operator(rawValue: name) else {
@@ -67,7 +68,9 @@ public struct KernelFault: Sendable, Hashable, CustomStringConvertible {
       guard let factor = value == nil ? 1.02 : value.flatMap({ Float($0) }), factor.isFinite else { throw refuse("a factor") }
       kind = .wrong(factor: factor)
     case "crash", "hang":
-      guard let call = value == nil ? 1 : value.flatMap({ Int($0) }), call >= 1 else { throw refuse("the number of a call, from 1") }
+      guard let call = value == nil ? 1 : value.flatMap({ Int($0) }), call >= 1 else {
+        throw refuse("the number of a call, from 1")
+      }
       kind = parts[0] == "crash" ? .crash(call: call) : .hang(call: call)
     default: throw refuse("slow, wrong, crash or hang")
     }
@@ -85,7 +88,8 @@ public struct KernelFault: Sendable, Hashable, CustomStringConvertible {
   /// As it's written.
   public var description: String {
     switch kind {
-    case .slow(let nanoseconds): "slow:\(target.rawValue):\(nanoseconds % 1_000_000 == 0 ? "\(nanoseconds / 1_000_000)ms" : "\(nanoseconds)ns")"
+    case .slow(let nanoseconds):
+      "slow:\(target.rawValue):\(nanoseconds % 1_000_000 == 0 ? "\(nanoseconds / 1_000_000)ms" : "\(nanoseconds)ns")"
     case .wrong(let factor): "wrong:\(target.rawValue)\(factor == 1.02 ? "" : ":\(factor)")"
     case .crash(let call): "crash:\(target.rawValue):\(call)"
     case .hang(let call): "hang:\(target.rawValue):\(call)"

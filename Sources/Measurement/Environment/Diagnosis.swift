@@ -64,41 +64,54 @@ public enum Diagnosis {
       findings.append(Finding(.bad, "the machine runs on its battery", "Plug it in: most laptops are slower without."))
     }
     let absent = [
-      ("CPU frequency", conditions.frequencyHz == nil && environment.cpu.freqMaxHz == nil), ("temperature", conditions.temperatureCelsius == nil),
-      ("throttling", conditions.throttleCount == nil), ("pressure", conditions.psiCPUSomeAvg10 == nil), ("steal time", conditions.stealTicks == nil),
+      ("CPU frequency", conditions.frequencyHz == nil && environment.cpu.freqMaxHz == nil),
+      ("temperature", conditions.temperatureCelsius == nil),
+      ("throttling", conditions.throttleCount == nil), ("pressure", conditions.psiCPUSomeAvg10 == nil),
+      ("steal time", conditions.stealTicks == nil),
     ].filter(\.1).map(\.0)
     if !absent.isEmpty {
       findings.append(
-        Finding(.note, "this system doesn't tell: \(absent.joined(separator: ", "))", "What isn't told can't be ruled out as a cause of noise."))
+        Finding(
+          .note, "this system doesn't tell: \(absent.joined(separator: ", "))",
+          "What isn't told can't be ruled out as a cause of noise."))
     }
     return findings
   }
 
-  private static func number(_ value: Double) -> String { value == value.rounded() ? String(Int(value)) : String((value * 10).rounded() / 10) }
+  private static func number(_ value: Double) -> String {
+    value == value.rounded() ? String(Int(value)) : String((value * 10).rounded() / 10)
+  }
 
   private static func load(_ environment: EnvironmentRecord, _ conditions: Conditions, _ findings: inout [Finding]) {
     let cpus = Double(environment.cpu.logical ?? 1)
     if let load = conditions.loadAverage1 {
       if load > cpus * 0.5 {
         findings.append(
-          Finding(.bad, "the load is \(number(load)) on \(number(cpus)) CPUs", "Something else is running: stop it, or measure later."))
+          Finding(
+            .bad, "the load is \(number(load)) on \(number(cpus)) CPUs", "Something else is running: stop it, or measure later."))
       } else {
         findings.append(Finding(.good, "the load is \(number(load)) on \(number(cpus)) CPUs", ""))
       }
     }
     if let pressure = conditions.psiCPUSomeAvg10, pressure > 5 {
       findings.append(
-        Finding(.bad, "somebody waited for a CPU \(number(pressure)) % of the last ten seconds", "Other work takes the CPUs: stop it, or measure later."))
+        Finding(
+          .bad, "somebody waited for a CPU \(number(pressure)) % of the last ten seconds",
+          "Other work takes the CPUs: stop it, or measure later."))
     }
     if let pressure = conditions.psiMemorySomeAvg10, pressure > 1 {
       findings.append(
-        Finding(.bad, "somebody waited for memory \(number(pressure)) % of the last ten seconds", "Memory is short: close something, or use --reduce-memory."))
+        Finding(
+          .bad, "somebody waited for memory \(number(pressure)) % of the last ten seconds",
+          "Memory is short: close something, or use --reduce-memory."))
     }
     if let steal = conditions.stealTicks, let total = conditions.totalTicks, total > 0 {
       let percent = Double(steal) / Double(total) * 100
       if percent > 0.5 {
         findings.append(
-          Finding(.bad, "the host has taken \(number(percent)) % of the time since boot (steal)", "Use a machine of your own, or many sessions at different times."))
+          Finding(
+            .bad, "the host has taken \(number(percent)) % of the time since boot (steal)",
+            "Use a machine of your own, or many sessions at different times."))
       }
     }
   }
@@ -112,7 +125,9 @@ public enum Diagnosis {
     }
     if environment.cpu.boost == true {
       findings.append(
-        Finding(.note, "the processor may exceed its nominal frequency", "Short runs are faster than long ones: warm up, or turn boost off in /sys/devices/system/cpu/cpufreq/boost."))
+        Finding(
+          .note, "the processor may exceed its nominal frequency",
+          "Short runs are faster than long ones: warm up, or turn boost off in /sys/devices/system/cpu/cpufreq/boost."))
     }
     if environment.cpu.smt == true {
       findings.append(Finding(.note, "two threads share a core", "Try --threads \(environment.cpu.physical ?? 1), one a core."))
@@ -121,19 +136,29 @@ public enum Diagnosis {
       findings.append(Finding(.bad, "a sensor says \(number(temperature)) °C", "Let it cool down; heat slows the clock."))
     }
     if let count = conditions.throttleCount, count > 0 {
-      findings.append(Finding(.note, "the first core was slowed down by heat \(count) times since boot", "Watch 'throttled' in the conditions of each session."))
+      findings.append(
+        Finding(
+          .note, "the first core was slowed down by heat \(count) times since boot",
+          "Watch 'throttled' in the conditions of each session."))
     }
   }
 
   private static func memory(_ environment: EnvironmentRecord, _ conditions: Conditions, _ findings: inout [Finding]) {
     if let available = conditions.availableBytes, let total = environment.memory.totalBytes, available < total / 10 {
-      findings.append(Finding(.bad, "less than a tenth of the memory is available", "The system will drop mapped weights and read them again."))
+      findings.append(
+        Finding(.bad, "less than a tenth of the memory is available", "The system will drop mapped weights and read them again."))
     }
     if let limit = environment.container.memoryLimitBytes, let total = environment.memory.totalBytes, limit < total {
-      findings.append(Finding(.note, "a container limit allows \(limit >> 20) MiB of memory", "Beyond it the process is killed, which a run reports as 'oom'."))
+      findings.append(
+        Finding(
+          .note, "a container limit allows \(limit >> 20) MiB of memory",
+          "Beyond it the process is killed, which a run reports as 'oom'."))
     }
     if environment.memory.thp == "always" {
-      findings.append(Finding(.note, "transparent huge pages are 'always'", "Resident memory comes in steps of 2 MiB; compare peaks only between equal settings."))
+      findings.append(
+        Finding(
+          .note, "transparent huge pages are 'always'",
+          "Resident memory comes in steps of 2 MiB; compare peaks only between equal settings."))
     }
   }
 

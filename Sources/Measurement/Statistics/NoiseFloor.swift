@@ -2,12 +2,17 @@
 public enum NoiseFloor {
   /// The standard deviation between sessions, relative to their median, pooled over groups that may differ in level.
   ///
+  /// Sessions beyond Tukey's outer fences (3 interquartile ranges) don't count here: one that was stopped for half a minute says
+  /// nothing about the others, and a test on ranks doesn't mind it.
+  ///
   /// - Parameter groups: Session medians; each group is one configuration at one time.
   /// - Returns: A fraction, 0.03 for 3 %; nil with fewer than two degrees of freedom, or where a median isn't positive.
   public static func relativeSpread(_ groups: [[Double]]) -> Double? {
     var squares = 0.0
     var freedom = 0
-    for group in groups where group.count >= 2 {
+    for whole in groups where whole.count >= 2 {
+      let outliers = Set(Outliers(whole).severe)
+      let group = whole.enumerated().filter { !outliers.contains($0.offset) }.map(\.element)
       guard let median = Statistics.median(group), median > 0, let mean = Statistics.mean(group) else { return nil }
       squares += group.reduce(0) { $0 + ($1 - mean) * ($1 - mean) } / (median * median)
       freedom += group.count - 1

@@ -20,7 +20,8 @@ public enum ComparisonTable {
   /// - Parameter showsAll: Whether unchanged quantities and those without a verdict have rows too.
   public static func markdown(_ comparison: RunComparison, showsAll: Bool = false) -> String {
     var lines: [String] = []
-    lines += FaultNotice.lines(comparison.base.faults.map { "base: \($0)" } + comparison.candidate.faults.map { "candidate: \($0)" })
+    lines += FaultNotice.lines(
+      comparison.base.faults.map { "base: \($0)" } + comparison.candidate.faults.map { "candidate: \($0)" })
     lines.append("**\(comparison.headline)**: \(label(comparison.candidate)) against \(label(comparison.base))")
     lines.append("")
     var table = TextTable([

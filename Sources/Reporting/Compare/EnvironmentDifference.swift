@@ -22,7 +22,8 @@ public struct EnvironmentDifference: Sendable, Hashable, Codable {
     func compare(_ fact: String, _ old: String?, _ new: String?, decisive: Bool = false) {
       guard old != new else { return }
       // What one side doesn't know decides nothing.
-      found.append(.init(fact: fact, base: old ?? "unknown", candidate: new ?? "unknown", isDecisive: decisive && old != nil && new != nil))
+      found.append(
+        .init(fact: fact, base: old ?? "unknown", candidate: new ?? "unknown", isDecisive: decisive && old != nil && new != nil))
     }
     func text<Value>(_ value: Value?) -> String? { value.map { "\($0)" } }
     let (a, b) = (base.environment, candidate.environment)

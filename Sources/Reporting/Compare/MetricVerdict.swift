@@ -128,7 +128,7 @@ struct MetricPair {
     }
     let percent = Self.percent(change)
     guard abs(new - old) >= leastDifference else {
-      set(.unchanged, "\(percent): less than what ever matters of \(base.unit)")
+      set(.unchanged, "\(percent) is less than \(ComparisonTable.value(leastDifference, unit: base.unit)), which never matters")
       return
     }
     let direction: Verdict = (change > 0) == isWorseUp ? .regressed : .improved
@@ -145,13 +145,14 @@ struct MetricPair {
       if adjusted < policy.significance {
         set(
           direction,
-          "\(percent) is beyond \(Self.percent(limit, signed: false)), p = \(Self.small(adjusted)) over \(count) comparisons")
+          "\(percent) is beyond \(Self.percent(limit, signed: false)), p \(Self.small(adjusted)) over \(count) comparisons")
       } else {
         let least = MannWhitney.smallestPValue(row.sessions[0], row.sessions[1])
         let hint =
           least * Double(count) >= policy.significance
-          ? "; so few sessions can't tell among \(count) comparisons, measure \(Self.sessionsNeeded(policy.significance, count))" : ""
-        set(.inconclusive, "\(percent) is beyond \(Self.percent(limit, signed: false)), but p = \(Self.small(adjusted))\(hint)")
+          ? "; so few sessions can't tell among \(count) comparisons, measure \(Self.sessionsNeeded(policy.significance, count))"
+          : ""
+        set(.inconclusive, "\(percent) is beyond \(Self.percent(limit, signed: false)), but p \(Self.small(adjusted))\(hint)")
       }
       return
     }
@@ -204,5 +205,5 @@ struct MetricPair {
     return "\(sign)\(text) %"
   }
 
-  static func small(_ p: Double) -> String { p < 0.0001 ? "< 0.0001" : Units.significant(p, digits: 2) }
+  static func small(_ p: Double) -> String { p < 0.0001 ? "< 0.0001" : "= " + Units.significant(p, digits: 2) }
 }

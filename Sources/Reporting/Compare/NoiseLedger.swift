@@ -103,7 +103,8 @@ public struct ResultStore: Sendable {
       scalar.isASCII && (scalar.properties.isAlphabetic || "0123456789-_.+@".unicodeScalars.contains(scalar))
     }
     guard allowed, !name.isEmpty, !name.hasPrefix("."), name.count <= 100 else {
-      throw RunDocumentError("'\(name)' can't name a baseline: expected up to 100 letters, digits and -_.+@, not beginning with a dot")
+      throw RunDocumentError(
+        "'\(name)' can't name a baseline: expected up to 100 letters, digits and -_.+@, not beginning with a dot")
     }
     return baselines.appendingPathComponent(name + ".json")
   }

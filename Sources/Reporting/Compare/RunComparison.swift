@@ -85,7 +85,9 @@ public struct RunComparison: Sendable, Hashable, Codable {
       }
       guard let before = old[new.caseID] else { continue }
       for metric in new.metrics where metric.polarity != .none {
-        guard let first = before.metric(metric.name), !first.sessionMedians.isEmpty, !metric.sessionMedians.isEmpty else { continue }
+        guard let first = before.metric(metric.name), !first.sessionMedians.isEmpty, !metric.sessionMedians.isEmpty else {
+          continue
+        }
         var pair = MetricPair(
           caseID: new.caseID, base: first, candidate: metric, ledgerNoise: ledger?.spread(of: metric.name, in: new.caseID),
           policy: policy)
@@ -115,7 +117,8 @@ public struct RunComparison: Sendable, Hashable, Codable {
   }
 
   /// A verdict on the whole case, where its quantities aren't compared.
-  private static func verdictOnCase(_ base: RunCase?, _ candidate: RunCase, _ obstacle: EnvironmentDifference?) -> MetricVerdict? {
+  private static func verdictOnCase(_ base: RunCase?, _ candidate: RunCase, _ obstacle: EnvironmentDifference?) -> MetricVerdict?
+  {
     let id = candidate.caseID
     let reason = candidate.statusReason ?? "no reason given"
     if candidate.status == .invalid {
@@ -136,7 +139,8 @@ public struct RunComparison: Sendable, Hashable, Codable {
     if let obstacle {
       return .init(
         caseID: id, verdict: .notComparable,
-        clause: "\(obstacle.fact) differs: \(obstacle.base) and \(obstacle.candidate) (--ignore-environment compares all the same)")
+        clause:
+          "\(obstacle.fact) differs: \(obstacle.base) and \(obstacle.candidate) (--ignore-environment compares all the same)")
     }
     return nil
   }

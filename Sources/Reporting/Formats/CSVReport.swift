@@ -8,7 +8,8 @@ public enum CSVReport {
         for (session, value) in metric.sessionMedians.enumerated() {
           lines.append(
             row([
-              run.runID, runCase.caseID, runCase.side ?? "", runCase.subject, runCase.scenario, String(session), "median", metric.name,
+              run.runID, runCase.caseID, runCase.side ?? "", runCase.subject, runCase.scenario, String(session), "median",
+              metric.name,
               metric.unit, number(value),
             ]))
         }

@@ -55,7 +55,8 @@ public enum ForeignFormats {
       }
       let peak = runCase.summary("peak_rss_bytes")?.max
       return [
-        "command": .string(runCase.displayName), "mean": seconds(mean), "stddev": seconds(summary.stddev), "median": seconds(median),
+        "command": .string(runCase.displayName), "mean": seconds(mean), "stddev": seconds(summary.stddev),
+        "median": seconds(median),
         "user": .null, "system": .null, "min": seconds(summary.min), "max": seconds(summary.max), "times": .array(times),
         "memory_usage_byte": peak.map { .array([.integer(Int($0))]) } ?? .array([]),
         "exit_codes": .array(times.map { _ in 0 }), "parameters": .object(parameters),
@@ -73,11 +74,14 @@ public enum ForeignFormats {
       for (index, value) in metric.sessionMedians.enumerated() {
         rows.append([
           "name": .string(name), "run_name": .string(name), "run_type": "iteration", "repetitions": .integer(count),
-          "repetition_index": .integer(index), "threads": 1, "iterations": 1, "real_time": .number(value), "cpu_time": .number(value),
+          "repetition_index": .integer(index), "threads": 1, "iterations": 1, "real_time": .number(value),
+          "cpu_time": .number(value),
           "time_unit": "ns",
         ])
       }
-      for (aggregate, value) in [("mean", metric.summary.mean), ("median", metric.summary.median), ("stddev", metric.summary.stddev)] {
+      for (aggregate, value) in [
+        ("mean", metric.summary.mean), ("median", metric.summary.median), ("stddev", metric.summary.stddev),
+      ] {
         guard let value else { continue }
         rows.append([
           "name": .string("\(name)_\(aggregate)"), "run_name": .string(name), "run_type": "aggregate",
@@ -104,7 +108,8 @@ public enum ForeignFormats {
       "date": .string(run.createdAt), "host_name": .string(run.environment.machineName ?? "unknown"), "executable": "genbench",
       "num_cpus": .integer(cpu.logical ?? 0), "mhz_per_cpu": .integer(Int((cpu.freqMaxHz ?? 0) / 1_000_000)),
       "cpu_scaling_enabled": .bool(cpu.governor.map { $0 != "performance" } ?? false), "caches": .array(caches), "load_avg": [],
-      "library_version": .string(run.tool.version), "library_build_type": .string(run.tool.build.config), "json_schema_version": 1,
+      "library_version": .string(run.tool.version), "library_build_type": .string(run.tool.build.config),
+      "json_schema_version": 1,
     ]
     return JSONValue.object(["context": context, "benchmarks": .array(rows)]).text() + "\n"
   }

@@ -70,7 +70,8 @@ public struct HTMLReport {
     if !stepped.isEmpty {
       body.append("<h2>Time of each step</h2>")
       body.append(
-        SVGChart.lines(stepped.prefix(7).map(Self.stepSeries), x: "step", y: "step time", format: { Units.duration(ns: $0) }, whole: true))
+        SVGChart.lines(
+          stepped.prefix(7).map(Self.stepSeries), x: "step", y: "step time", format: { Units.duration(ns: $0) }, whole: true))
     }
     for runCase in run.cases { body += section(of: runCase) }
     body += environmentSection
@@ -81,7 +82,7 @@ public struct HTMLReport {
     .fault{background:#b3261e;color:#fff;padding:.7rem 1rem;border-radius:6px;font-weight:700}.warn{color:var(--warn)}
     .images{display:flex;flex-wrap:wrap;gap:10px}.images figure{margin:0;width:132px}.images img{width:132px;height:auto;border-radius:4px;background:var(--head)}
     .images.pairs figure{width:auto}.images.pairs img{width:150px}figcaption{font-size:12px;color:var(--dim);overflow-wrap:anywhere}
-    h3{font-size:1rem;margin:1.2rem 0 .3rem}.verdict-regressed,.verdict-invalid,.verdict-failed,.verdict-missing{color:var(--fail);font-weight:600}
+    td.n{white-space:nowrap}h3{font-size:1rem;margin:1.2rem 0 .3rem}.verdict-regressed,.verdict-invalid,.verdict-failed,.verdict-missing{color:var(--fail);font-weight:600}
     .verdict-improved{color:var(--pass);font-weight:600}.verdict-inconclusive,.verdict-not_comparable,.verdict-new{color:var(--warn)}
     """
 
@@ -117,7 +118,10 @@ public struct HTMLReport {
     var columns: [(title: String, name: String)] = [("load", "load_cold_ns")]
     if isImage { columns += [("text encode", "text_encode_ns"), ("step", "step_ns"), ("VAE", "vae_decode_ns")] }
     if isText {
-      columns += [("vision", "vision_encode_ns"), ("prefill", "prefill_tokens_per_s"), ("first token", "ttft_ns"), ("decode", "decode_tokens_per_s")]
+      columns += [
+        ("vision", "vision_encode_ns"), ("prefill", "prefill_tokens_per_s"), ("first token", "ttft_ns"),
+        ("decode", "decode_tokens_per_s"),
+      ]
     }
     columns += [("total", "e2e_ns"), ("peak memory", "peak_rss_bytes")]
     let head = columns.map { "<th class=\"c\">\($0.title)</th>" }.joined()
@@ -132,7 +136,7 @@ public struct HTMLReport {
 
   private func section(of comparison: RunComparison) -> [String] {
     var body = ["<h2>Against \(XML.escaped(comparison.base.name)): \(XML.escaped(comparison.headline))</h2>"]
-    let rows = comparison.rows.map { row in
+    func line(_ row: MetricVerdict) -> String {
       """
       <tr><td class="id">\(XML.escaped(row.caseID))</td><td>\(XML.escaped(row.metric ?? "-"))</td>\
       <td class="n">\(XML.escaped(ComparisonTable.value(row.base, unit: row.unit)))</td>\
@@ -141,9 +145,14 @@ public struct HTMLReport {
       <td class="verdict-\(row.verdict.rawValue)">\(row.verdict.rawValue.replacing("_", with: " "))</td><td class="dim">\(XML.escaped(row.clause))</td></tr>
       """
     }
-    body.append(
+    func table(_ rows: [MetricVerdict]) -> String {
       "<div class=\"scroll\"><table><tr><th>case</th><th>quantity</th><th>base</th><th>candidate</th><th>change</th><th>verdict</th>"
-        + "<th>because</th></tr>\(rows.joined())</table></div>")
+        + "<th>because</th></tr>\(rows.map(line).joined())</table></div>"
+    }
+    let calm = comparison.rows(.unchanged)
+    let other = comparison.rows.filter { $0.verdict != .unchanged }
+    if !other.isEmpty { body.append(table(other)) }
+    if !calm.isEmpty { body.append("<details><summary>\(calm.count) unchanged</summary>\(table(calm))</details>") }
     if !comparison.environment.isEmpty {
       let items = comparison.environment.map {
         "<li>\(XML.escaped("\($0.fact): \($0.base) → \($0.candidate)\($0.isDecisive ? " (decisive)" : "")"))</li>"
@@ -160,7 +169,8 @@ public struct HTMLReport {
     var series = SVGChart.Series(name: runCase.displayName, points: [])
     for step in 0..<(samples.map(\.count).max() ?? 0) {
       let values = samples.compactMap { $0.indices.contains(step) ? Double($0[step]) : nil }
-      guard let median = Statistics.median(values), let low = Statistics.quantile(values, 0.1), let high = Statistics.quantile(values, 0.9)
+      guard let median = Statistics.median(values), let low = Statistics.quantile(values, 0.1),
+        let high = Statistics.quantile(values, 0.9)
       else { continue }
       series.points.append((Double(step + 1), median))
       series.band.append((Double(step + 1), low, high))
@@ -211,7 +221,10 @@ public struct HTMLReport {
     if let sustained = runCase.sustained {
       let points = sustained.minuteMediansNs.enumerated().compactMap { minute, value in value.map { (x: Double(minute), y: $0) } }
       body.append("<h3>Minute by minute</h3>")
-      body.append(SVGChart.lines([.init(name: "median", points: points)], x: "minute", y: "median request", format: { Units.duration(ns: $0) }, whole: true))
+      body.append(
+        SVGChart.lines(
+          [.init(name: "median", points: points)], x: "minute", y: "median request", format: { Units.duration(ns: $0) },
+          whole: true))
     }
     body.append(metricTable(runCase))
     body += imageSection(runCase)
@@ -226,10 +239,13 @@ public struct HTMLReport {
   }
 
   private func memorySection(_ runCase: RunCase) -> [String] {
-    guard let session = runCase.sessions.first(where: { $0.memory?.rssBytes.contains { $0 != nil } ?? false }), let memory = session.memory
+    guard let session = runCase.sessions.first(where: { $0.memory?.rssBytes.contains { $0 != nil } ?? false }),
+      let memory = session.memory
     else { return [] }
     func series(_ name: String, _ bytes: [UInt64?]) -> SVGChart.Series {
-      let known = zip(memory.tNs, bytes).compactMap { time, value in value.map { (x: Double(time) / 1e9, y: Double($0)) } }
+      let known = zip(memory.tNs, bytes).compactMap { time, value in
+        value.map { (x: Double(time) / 1e9, y: Double($0) / 1_048_576) }
+      }
       // A page needs no more points than pixels.
       let stride = max(1, known.count / 600)
       return .init(name: name, points: known.enumerated().filter { $0.offset % stride == 0 }.map(\.element))
@@ -238,9 +254,10 @@ public struct HTMLReport {
       series("resident", memory.rssBytes), series("anonymous", memory.anonymousBytes), series("mapped", memory.mappedBytes),
     ].filter { !$0.points.isEmpty }
     var body = ["<h3>Memory over time (session \(session.session + 1))</h3>"]
-    body.append(SVGChart.lines(lines, x: "s", y: "memory", format: { Units.bytes($0) }))
+    body.append(SVGChart.lines(lines, x: "s", y: "memory", format: { "\(Units.significant($0)) MiB" }))
     if let peak = memory.peak(in: session.samples) {
-      body.append("<p class=\"dim\">Largest reading: \(XML.escaped(Units.bytes(Double(peak.bytes)))) in \(XML.escaped(peak.stage)).</p>")
+      body.append(
+        "<p class=\"dim\">Largest reading: \(XML.escaped(Units.bytes(Double(peak.bytes)))) in \(XML.escaped(peak.stage)).</p>")
     }
     return body
   }
@@ -255,14 +272,16 @@ public struct HTMLReport {
         + "<td class=\"n\">\(value(summary.percentiles["90"]))</td><td class=\"n\">\(value(summary.percentiles["99"]))</td>"
         + "<td class=\"n\">\(summary.n)</td><td class=\"n\">\(summary.outliersMild) / \(summary.outliersSevere)</td></tr>"
     }
-    return "<details><summary>All quantities</summary><div class=\"scroll\"><table><tr><th>quantity</th><th>median</th><th>95 % interval</th>"
+    return
+      "<details><summary>All quantities</summary><div class=\"scroll\"><table><tr><th>quantity</th><th>median</th><th>95 % interval</th>"
       + "<th>MAD</th><th>min</th><th>max</th><th>p90</th><th>p99</th><th>n</th><th>outliers mild / severe</th></tr>\(rows.joined())</table></div></details>"
   }
 
   private func imageSection(_ runCase: RunCase) -> [String] {
     func source(_ data: Data) -> String { "data:image/png;base64,\(data.base64EncodedString())" }
     let prompts = Dictionary(
-      runCase.sessions.flatMap(\.samples).compactMap { sample in sample.image.map { ($0, sample.prompt) } }, uniquingKeysWith: { first, _ in first })
+      runCase.sessions.flatMap(\.samples).compactMap { sample in sample.image.map { ($0, sample.prompt) } },
+      uniquingKeysWith: { first, _ in first })
     var pairs: [String] = []
     var singles: [String] = []
     for artifact in runCase.artifacts.prefix(Self.imageLimit) {
@@ -272,10 +291,12 @@ public struct HTMLReport {
           "<img src=\"\(source($0.1))\" alt=\"\(XML.escaped("\($0.0): \(prompt)"))\">"
         }
         let difference = pair.difference.map { "<img src=\"\(source($0))\" alt=\"difference\">" } ?? ""
-        pairs.append("<figure>\(images.joined())\(difference)<figcaption>\(XML.escaped("\(prompt): \(pair.text)"))</figcaption></figure>")
+        pairs.append(
+          "<figure>\(images.joined())\(difference)<figcaption>\(XML.escaped("\(prompt): \(pair.text)"))</figcaption></figure>")
       } else if let data = thumbnail(artifact) {
         singles.append(
-          "<figure><img src=\"\(source(data))\" alt=\"\(XML.escaped(prompt))\"><figcaption>\(XML.escaped(prompt))</figcaption></figure>")
+          "<figure><img src=\"\(source(data))\" alt=\"\(XML.escaped(prompt))\"><figcaption>\(XML.escaped(prompt))</figcaption></figure>"
+        )
       }
     }
     var body: [String] = []

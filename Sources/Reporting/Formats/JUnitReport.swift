@@ -7,7 +7,9 @@ public enum JUnitReport {
   public static func xml(_ run: RunDocument) -> String { document(run, comparison: nil) }
 
   /// A comparison; tests are the candidate's cases, and those that only the base has.
-  public static func xml(_ comparison: RunComparison, candidate run: RunDocument) -> String { document(run, comparison: comparison) }
+  public static func xml(_ comparison: RunComparison, candidate run: RunDocument) -> String {
+    document(run, comparison: comparison)
+  }
 
   private static func document(_ run: RunDocument, comparison: RunComparison?) -> String {
     var suites: [String] = []

@@ -31,7 +31,8 @@ public enum MarkdownReport {
 
   private static func details(_ runCase: RunCase) -> String {
     var table = TextTable([
-      ("quantity", .left), ("median", .right), ("95 % interval", .right), ("MAD", .right), ("p90", .right), ("p99", .right), ("n", .right),
+      ("quantity", .left), ("median", .right), ("95 % interval", .right), ("MAD", .right), ("p90", .right), ("p99", .right),
+      ("n", .right),
       ("outliers", .right),
     ])
     for metric in runCase.metrics {
@@ -40,7 +41,8 @@ public enum MarkdownReport {
       table.append([
         metric.name, value(summary.median), summary.ci.map { "\(value($0.low)) to \(value($0.high))" } ?? "-", value(summary.mad),
         value(summary.percentiles["90"]), value(summary.percentiles["99"]), String(summary.n),
-        summary.outliersMild + summary.outliersSevere == 0 ? "-" : "\(summary.outliersMild) mild, \(summary.outliersSevere) severe",
+        summary.outliersMild + summary.outliersSevere == 0
+          ? "-" : "\(summary.outliersMild) mild, \(summary.outliersSevere) severe",
       ])
     }
     let title = runCase.displayName.replacing("&", with: "&amp;").replacing("<", with: "&lt;")

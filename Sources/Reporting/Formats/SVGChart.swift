@@ -40,9 +40,13 @@ enum SVGChart {
   }
 
   /// Lines over x; y begins at 0.
-  static func lines(_ series: [Series], x xLabel: String, y yLabel: String, format: (Double) -> String, whole: Bool = false) -> String {
+  static func lines(_ series: [Series], x xLabel: String, y yLabel: String, format: (Double) -> String, whole: Bool = false)
+    -> String
+  {
     let points = series.flatMap { $0.points + $0.band.flatMap { [(x: $0.x, y: $0.low), (x: $0.x, y: $0.high)] } }
-    guard let lastX = points.map(\.x).max(), let firstX = points.map(\.x).min(), let top = points.map(\.y).max() else { return "" }
+    guard let lastX = points.map(\.x).max(), let firstX = points.map(\.x).min(), let top = points.map(\.y).max() else {
+      return ""
+    }
     let (width, height, left, bottom) = (720.0, 240.0, 64.0, 34.0)
     let yTicks = ticks(0, max(top, 1e-12))
     let yMax = yTicks.last ?? 1
@@ -51,13 +55,16 @@ enum SVGChart {
     func py(_ y: Double) -> Double { (height - bottom) - y / yMax * (height - bottom - 10) }
     var parts: [String] = []
     for tick in yTicks {
-      parts.append("<line class=\"axis\" x1=\"\(left)\" x2=\"\(width - 12)\" y1=\"\(number(py(tick)))\" y2=\"\(number(py(tick)))\"/>")
-      parts.append("<text x=\"\(left - 6)\" y=\"\(number(py(tick) + 4))\" text-anchor=\"end\">\(XML.escaped(format(tick)))</text>")
+      parts.append(
+        "<line class=\"axis\" x1=\"\(left)\" x2=\"\(width - 12)\" y1=\"\(number(py(tick)))\" y2=\"\(number(py(tick)))\"/>")
+      parts.append(
+        "<text x=\"\(left - 6)\" y=\"\(number(py(tick) + 4))\" text-anchor=\"end\">\(XML.escaped(format(tick)))</text>")
     }
     for tick in ticks(firstX, lastX) where tick >= firstX && tick <= lastX {
       if whole, tick != tick.rounded() { continue }
       parts.append(
-        "<text x=\"\(number(px(tick)))\" y=\"\(height - bottom + 16)\" text-anchor=\"middle\">\(XML.escaped(Units.significant(tick)))</text>")
+        "<text x=\"\(number(px(tick)))\" y=\"\(height - bottom + 16)\" text-anchor=\"middle\">\(tick == tick.rounded() ? String(Int(tick)) : XML.escaped(Units.significant(tick)))</text>"
+      )
     }
     for (index, line) in series.enumerated() {
       let colour = colour(index)

@@ -94,7 +94,8 @@ public enum TraceReport {
   }
 
   private static func span(
-    _ name: String, _ category: String, _ process: Int, _ thread: Int, _ start: Double, _ duration: Double, _ arguments: [String: JSONValue]
+    _ name: String, _ category: String, _ process: Int, _ thread: Int, _ start: Double, _ duration: Double,
+    _ arguments: [String: JSONValue]
   ) -> JSONValue {
     [
       "ph": "X", "name": .string(name), "cat": .string(category), "pid": .integer(process), "tid": .integer(thread),

@@ -132,9 +132,11 @@ public struct HistoryStore: Sendable {
     try database.query(
       "INSERT INTO run VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
       [
-        .text(run.runID), .text(run.createdAt), text(environment.machineID), text(environment.machineName), text(environment.cpu.model),
+        .text(run.runID), .text(run.createdAt), text(environment.machineID), text(environment.machineName),
+        text(environment.cpu.model),
         text(environment.os.name), text(run.tool.commit), run.tool.dirty.map { .integer($0 ? 1 : 0) } ?? .null,
-        .text(run.tool.version), .text(run.tool.build.config), json(run.labels), json(environment), .integer(Int64(run.exit.code)),
+        .text(run.tool.version), .text(run.tool.build.config), json(run.labels), json(environment),
+        .integer(Int64(run.exit.code)),
         .text(run.faults.joined(separator: ",")),
       ])
     for runCase in run.cases {
@@ -145,7 +147,8 @@ public struct HistoryStore: Sendable {
         VALUES(?,?,?,?,?,?,?,?,?,?,?)
         """,
         [
-          .text(run.runID), .text(runCase.caseID), .text(runCase.side ?? ""), .text(runCase.subject), .text(subject?.backend.name ?? ""),
+          .text(run.runID), .text(runCase.caseID), .text(runCase.side ?? ""), .text(runCase.subject),
+          .text(subject?.backend.name ?? ""),
           .text(subject?.model.name ?? ""), .text(subject?.model.precision ?? ""), .text(runCase.scenario),
           .text(runCase.status.rawValue), text(runCase.conformance?.result.rawValue), text(runCase.statusReason),
         ])

@@ -100,7 +100,8 @@ struct SQLiteDatabase: ~Copyable {
       throw SQLiteError(code: SQLITE_MISUSE, message: "one statement at a time; behind the first one stands: \(rest.prefix(100))")
     }
     if mustBeReadOnly, sqlite3_stmt_readonly(statement) == 0 {
-      throw SQLiteError(code: SQLITE_READONLY, message: "only questions are answered, this would change something: \(sql.prefix(200))")
+      throw SQLiteError(
+        code: SQLITE_READONLY, message: "only questions are answered, this would change something: \(sql.prefix(200))")
     }
     for (index, value) in parameters.enumerated() {
       let place = Int32(index + 1)

@@ -52,7 +52,8 @@ public enum RunMerge {
     let count = first.run.shard?.count ?? 1
     let counts = Set(parts.map { $0.run.shard?.count ?? 1 })
     if counts.count > 1 {
-      try object("the plan was cut into \(counts.sorted().map(String.init).joined(separator: " and ")) parts", isIncomplete: false)
+      try object(
+        "the plan was cut into \(counts.sorted().map(String.init).joined(separator: " and ")) parts", isIncomplete: false)
     }
     var byIndex: [Int: [Part]] = [:]
     for part in parts { byIndex[part.run.shard?.index ?? 1, default: []].append(part) }
@@ -67,7 +68,8 @@ public enum RunMerge {
     }
     let open = parts.filter { $0.run.status == .incomplete }
     if !open.isEmpty {
-      try object("parts that are incomplete: \(open.map(\.name).joined(separator: ", ")) (--resume goes on with them)", isIncomplete: true)
+      try object(
+        "parts that are incomplete: \(open.map(\.name).joined(separator: ", ")) (--resume goes on with them)", isIncomplete: true)
     }
     return join(parts, warnings: warnings)
   }
@@ -82,9 +84,12 @@ public enum RunMerge {
     merged.parents = []
     for part in parts {
       let run = part.run
-      merged.parents += run.parents.isEmpty
+      merged.parents +=
+        run.parents.isEmpty
         ? [.init(runID: run.runID, shard: run.shard, environment: run.environment)] : run.parents
-      for subject in run.subjects where !merged.subjects.contains(where: { $0.id == subject.id }) { merged.subjects.append(subject) }
+      for subject in run.subjects where !merged.subjects.contains(where: { $0.id == subject.id }) {
+        merged.subjects.append(subject)
+      }
       for fault in run.faults where !merged.faults.contains(fault) { merged.faults.append(fault) }
       for warning in run.warnings where !merged.warnings.contains(warning) { merged.warnings.append(warning) }
       for var runCase in run.cases {
@@ -112,7 +117,8 @@ public enum RunMerge {
     for artifact in part.run.cases.flatMap(\.artifacts) {
       let (from, to) = (source.appendingPathComponent(artifact), folder.appendingPathComponent(artifact))
       // Paths of a file from elsewhere mustn't lead out of the folder.
-      guard !artifact.split(separator: "/").contains(".."), !artifact.hasPrefix("/"), let data = manager.contents(atPath: from.path)
+      guard !artifact.split(separator: "/").contains(".."), !artifact.hasPrefix("/"),
+        let data = manager.contents(atPath: from.path)
       else { continue }
       do { try manager.createDirectory(at: to.deletingLastPathComponent(), withIntermediateDirectories: true) } catch {
         throw CheckpointError(.unwritable, file: to.path, "the folder can't be made: \(error.localizedDescription)")
@@ -124,7 +130,9 @@ public enum RunMerge {
       try AtomicFile.write((manager.contents(atPath: target.path) ?? Data()) + journal, to: target.path)
     }
     let plan = folder.appendingPathComponent("plan.json")
-    if !manager.fileExists(atPath: plan.path), let data = manager.contents(atPath: source.appendingPathComponent("plan.json").path) {
+    if !manager.fileExists(atPath: plan.path),
+      let data = manager.contents(atPath: source.appendingPathComponent("plan.json").path)
+    {
       try AtomicFile.write(data, to: plan.path)
     }
   }

@@ -67,18 +67,25 @@ public enum ComparisonFigures {
     var plots: [String] = []
     var marks: [String] = []
     // Runs in the order of time share one axis, whatever their series.
-    let runs = Array(Set(trends.flatMap { $0.points.map { [$0.createdAt, $0.runID] } })).sorted { ($0[0], $0[1]) < ($1[0], $1[1]) }
+    let runs = Array(Set(trends.flatMap { $0.points.map { [$0.createdAt, $0.runID] } })).sorted {
+      ($0[0], $0[1]) < ($1[0], $1[1])
+    }
     let places = Dictionary(uniqueKeysWithValues: runs.enumerated().map { ($0.element[1], Double($0.offset + 1)) })
     for (index, trend) in trends.enumerated() {
       let lines = trend.points.map { point in
-        [places[point.runID] ?? 0, point.median / scale, (point.low ?? point.median) / scale, (point.high ?? point.median) / scale]
-          .map(PlotStyle.number).joined(separator: " ")
+        [
+          places[point.runID] ?? 0, point.median / scale, (point.low ?? point.median) / scale,
+          (point.high ?? point.median) / scale,
+        ]
+        .map(PlotStyle.number).joined(separator: " ")
       }
       blocks.append((["# \(PlotStyle.oneLine(trend.caseID)): run, median, low, high"] + lines).joined(separator: "\n"))
       let colour = PlotStyle.colour(index)
       plots.append(
         "'trend.dat' index \(index) using 1:3:4 with filledcurves fill transparent solid 0.18 noborder lc rgb \(colour) notitle")
-      let title = trends.contains { $0.caseID == trend.caseID && $0.machine != trend.machine } ? "\(trend.caseID) on \(trend.machine)" : trend.caseID
+      let title =
+        trends.contains { $0.caseID == trend.caseID && $0.machine != trend.machine }
+        ? "\(trend.caseID) on \(trend.machine)" : trend.caseID
       plots.append(
         "'trend.dat' index \(index) using 1:2 with linespoints pt 7 ps 0.6 lw 2 lc rgb \(colour) title \(Gnuplot.quoted(title))")
       for change in trend.changes {
@@ -86,11 +93,18 @@ public enum ComparisonFigures {
         let at = PlotStyle.number(x - 0.5)
         marks.append("set arrow from \(at), graph 0 to \(at), graph 1 nohead dt 2 lc rgb \(colour)")
         let text = "\(MetricPair.percent(change.change)) \(change.commit.map { String($0.prefix(8)) } ?? "")"
-        marks.append("set label \(Gnuplot.quoted(text)) at \(at), graph \(PlotStyle.number(0.97 - 0.05 * Double(index % 8))) offset 0.5,0 font ',9' noenhanced")
+        marks.append(
+          "set label \(Gnuplot.quoted(text)) at \(at), graph \(PlotStyle.number(0.97 - 0.05 * Double(index % 8))) offset 0.5,0 font ',9' noenhanced"
+        )
       }
     }
     let step = max(1, runs.count / 12)
-    let ticks = runs.enumerated().filter { $0.offset % step == 0 }.map { PlotStyle.tick(String($0.element[0].prefix(10)), Double($0.offset + 1)) }
+    // Runs of one day are told apart by their time.
+    let isOneDay = Set(runs.map { $0[0].prefix(10) }).count == 1
+    func day(_ time: String) -> String { String(isOneDay ? time.dropFirst(11).prefix(5) : time.prefix(10)) }
+    let ticks = runs.enumerated().filter { $0.offset % step == 0 }.map {
+      PlotStyle.tick(day($0.element[0]), Double($0.offset + 1))
+    }
     return Gnuplot.Figure(
       name: "trend", data: blocks.joined(separator: "\n\n\n") + "\n",
       commands: """
@@ -126,7 +140,9 @@ public enum ComparisonFigures {
       let index = blocks.count
       blocks.append((["# \(PlotStyle.oneLine(runCase.displayName)): FLOP/byte, GFLOP/s, stage"] + lines).joined(separator: "\n"))
       let colour = PlotStyle.colour(index)
-      plots.append("'roofline.dat' index \(index) using 1:2 with points pt 7 ps 1.2 lc rgb \(colour) title \(Gnuplot.quoted(runCase.displayName))")
+      plots.append(
+        "'roofline.dat' index \(index) using 1:2 with points pt 7 ps 1.2 lc rgb \(colour) title \(Gnuplot.quoted(runCase.displayName))"
+      )
       plots.append("'roofline.dat' index \(index) using 1:2:3 with labels left offset 0.8,0.3 font ',9' tc rgb \(colour) notitle")
     }
     guard let least = intensities.min(), let most = intensities.max(), let lowest = rates.min() else { return nil }

@@ -3,7 +3,7 @@ import Measurement
 
 /// The figures of a run.
 public enum RunFigures {
-  /// The time of each step: the median over all images, and a band from the fastest to the slowest; nil without steps.
+  /// The time of each step: the median over all images, and a band from the 10th to the 90th percentile; nil without steps.
   public static func stepTimes(_ run: RunDocument) -> Gnuplot.Figure? {
     var blocks: [String] = []
     var plots: [String] = []
@@ -13,10 +13,12 @@ public enum RunFigures {
       let count = samples.map(\.count).max() ?? 0
       if count == 0 { continue }
       longest = max(longest, count)
-      var lines = ["# \(PlotStyle.oneLine(runCase.displayName)): step, median ms, fastest ms, slowest ms"]
+      var lines = ["# \(PlotStyle.oneLine(runCase.displayName)): step, median ms, 10th percentile, 90th percentile"]
       for step in 0..<count {
         let values = samples.compactMap { $0.indices.contains(step) ? Double($0[step]) / 1e6 : nil }
-        guard let median = Statistics.median(values), let low = values.min(), let high = values.max() else { continue }
+        guard let median = Statistics.median(values), let low = Statistics.quantile(values, 0.1),
+          let high = Statistics.quantile(values, 0.9)
+        else { continue }
         lines.append("\(step + 1) \(PlotStyle.number(median)) \(PlotStyle.number(low)) \(PlotStyle.number(high))")
       }
       let index = blocks.count
@@ -32,7 +34,7 @@ public enum RunFigures {
     return Gnuplot.Figure(
       name: "steps", data: blocks.joined(separator: "\n\n\n") + "\n",
       commands: """
-        set title 'Time of each denoising step: median over images, band from fastest to slowest'
+        set title 'Time of each denoising step: median over images, band from the 10th to the 90th percentile'
         set xlabel 'step'
         set ylabel 'ms'
         set yrange [0:*]
@@ -49,13 +51,22 @@ public enum RunFigures {
     let columns = [(2, "resident", 0), (3, "anonymous (activations, heap)", 1), (4, "mapped (weights)", 2)]
     var offset = 0.0
     var blockCount = 0
+    var labelled: Double?
+    let whole = run.cases.compactMap { $0.sessions.first?.memory?.tNs.last }.reduce(0) { $0 + Double($1) / 1e9 }
     for runCase in run.cases {
-      for session in runCase.sessions {
+      for session in runCase.sessions.prefix(1) {
         guard let memory = session.memory, memory.rssBytes.contains(where: { $0 != nil }) else { continue }
         if blockCount > 0 { rows += ["", ""] }
-        marks.append("set arrow from \(PlotStyle.number(offset)), graph 0 to \(PlotStyle.number(offset)), graph 1 nohead dt 2 lc rgb '#888888'")
         marks.append(
-          "set label \(Gnuplot.quoted(runCase.displayName)) at \(PlotStyle.number(offset)), graph 0.98 offset 0.5,0 font ',9' noenhanced")
+          "set arrow from \(PlotStyle.number(offset)), graph 0 to \(PlotStyle.number(offset)), graph 1 nohead dt 2 lc rgb '#888888'"
+        )
+        // Short cases stand too near to each other for a name each.
+        if labelled.map({ offset - $0 > whole * 0.02 }) ?? true {
+          labelled = offset
+          marks.append(
+            "set label \(Gnuplot.quoted(runCase.displayName)) at \(PlotStyle.number(offset)), graph 0.98 right rotate by 90 offset 0.6,0 font ',8' noenhanced"
+          )
+        }
         rows.append("# \(PlotStyle.oneLine(runCase.displayName))")
         for (index, time) in memory.tNs.enumerated() {
           let values = [memory.rssBytes[index], memory.anonymousBytes[index], memory.mappedBytes[index]]
@@ -76,7 +87,7 @@ public enum RunFigures {
     return Gnuplot.Figure(
       name: "memory", data: rows.joined(separator: "\n") + "\n",
       commands: """
-        set title 'Memory over time'
+        set title 'Memory over time, the first session of each case'
         set xlabel 's'
         set ylabel 'MiB'
         set yrange [0:*]

@@ -28,7 +28,8 @@ public enum SweepFigures {
       if self != .batch, let batch = parameters.batch, batch > 1 { parts.append("batch \(batch)") }
       if self != .max_tokens, let tokens = parameters.maxTokens { parts.append("\(tokens) tokens") }
       if runCase.scenario != "single" { parts.append(runCase.scenario) }
-      for (key, value) in parameters.settings.sorted(by: { $0.key < $1.key }) where key != rawValue && key != "precision" || value == "bf16" {
+      for (key, value) in parameters.settings.sorted(by: { $0.key < $1.key })
+      where key != rawValue && key != "precision" || value == "bf16" {
         parts.append("\(key) \(value)")
       }
       if let side = runCase.side { parts.append("[\(side)]") }
@@ -58,8 +59,13 @@ public enum SweepFigures {
       for runCase in run.cases {
         guard let x = axis.value(runCase), let summary = runCase.summary(metric), let median = summary.median else { continue }
         let name = axis.curve(runCase)
-        let point = (x: x, median: median, low: summary.ci?.low ?? summary.min ?? median, high: summary.ci?.high ?? summary.max ?? median)
-        if let place = curves.firstIndex(where: { $0.name == name }) { curves[place].points.append(point) } else {
+        // One request that stood still mustn't stretch the axis: with few sessions the deviation is shown.
+        let interval = summary.ci.flatMap { $0.method == "bootstrap-session-medians" ? $0 : nil }
+        let spread = summary.mad ?? 0
+        let point = (x: x, median: median, low: interval?.low ?? median - spread, high: interval?.high ?? median + spread)
+        if let place = curves.firstIndex(where: { $0.name == name }) {
+          curves[place].points.append(point)
+        } else {
           curves.append(Curve(name: name, points: [point]))
         }
       }
@@ -84,7 +90,8 @@ public enum SweepFigures {
       let lines = curve.points.map { point in
         [point.x, point.median / 1e6, point.low / 1e6, point.high / 1e6].map(PlotStyle.number).joined(separator: " ")
       }
-      blocks.append((["# \(PlotStyle.oneLine(curve.name)): \(axis.label), median ms, low ms, high ms"] + lines).joined(separator: "\n"))
+      blocks.append(
+        (["# \(PlotStyle.oneLine(curve.name)): \(axis.label), median ms, low ms, high ms"] + lines).joined(separator: "\n"))
       let colour = PlotStyle.colour(index)
       plots.append("'latency.dat' index \(index) using 1:2:3:4 with yerrorbars pt 7 ps 0.8 lw 1.5 lc rgb \(colour) notitle")
       plots.append(
@@ -92,11 +99,11 @@ public enum SweepFigures {
     }
     let ticks = Set(curves.flatMap { $0.points.map(\.x) }).sorted()
     let names = axis == .size ? sizeNames(runs) : [:]
-    let labels = ticks.map { PlotStyle.tick(names[$0] ?? Units.significant($0, digits: 6), $0) }.joined(separator: ", ")
+    let labels = ticks.map { PlotStyle.tick(names[$0] ?? PlotStyle.number($0), $0) }.joined(separator: ", ")
     return Gnuplot.Figure(
       name: "latency", data: blocks.joined(separator: "\n\n\n") + "\n",
       commands: """
-        set title \(Gnuplot.quoted("Time of a request against \(axis.label): median and interval"))
+        set title \(Gnuplot.quoted("Time of a request against \(axis.label): median, 95 % interval of 5 sessions or more, else ± MAD"))
         set xlabel \(Gnuplot.quoted(axis.label))
         set ylabel 'ms'
         set yrange [0:*]
@@ -161,7 +168,8 @@ public enum SweepFigures {
       let index = blocks.count
       blocks.append((["# \(PlotStyle.oneLine(runCase.displayName)): minute, median ms"] + lines).joined(separator: "\n"))
       plots.append(
-        "'sustained.dat' index \(index) using 1:2 with linespoints pt 7 ps 0.7 lw 2 lc rgb \(PlotStyle.colour(index)) title \(Gnuplot.quoted(runCase.displayName))")
+        "'sustained.dat' index \(index) using 1:2 with linespoints pt 7 ps 0.7 lw 2 lc rgb \(PlotStyle.colour(index)) title \(Gnuplot.quoted(runCase.displayName))"
+      )
       if let onset = record.onsetNs {
         let x = PlotStyle.number(Double(onset) / 60e9 + 1)
         marks.append("set arrow from \(x), graph 0 to \(x), graph 1 nohead dt 2 lc rgb \(PlotStyle.colour(index))")

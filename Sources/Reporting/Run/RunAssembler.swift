@@ -141,9 +141,10 @@ public struct RunAssembler: Sendable {
     result.conformance = verdicts[planned.subject]?[planned.key]
     result.metrics = CaseMetrics.metrics(of: result.sessions, scenario: planned.scenario)
     if planned.scenario == "sustained" {
-      result.sustained = result.sessions.lazy.compactMap { session in
-        SustainedRecord(session.samples.map { (startNs: $0.startNs, ns: $0.e2eNs) })
-      }.first
+      result.sustained =
+        result.sessions.lazy.compactMap { session in
+          SustainedRecord(session.samples.map { (startNs: $0.startNs, ns: $0.e2eNs) })
+        }.first
     }
     // The worst of all sessions is the case's.
     let ends = places.compactMap { ended[$0] }

@@ -195,7 +195,7 @@ public struct RunDocument: Sendable, Hashable, Codable {
     return parents.first { $0.environment.machineID == id }?.environment ?? environment
   }
 
-  /// The run without single samples: session medians, summaries, the machine. What baselines are.
+  /// The run without single samples, as baselines are: session medians, summaries, the machine.
   public var stripped: RunDocument {
     var run = self
     for index in run.cases.indices {

@@ -44,7 +44,8 @@ public struct RunReference: Sendable {
         guard run.sides.contains(side) else {
           throw Failure(
             kind: .missing,
-            message: "\(name): the run has no side '\(side)'; it has \(run.sides.isEmpty ? "none" : run.sides.joined(separator: ", "))")
+            message:
+              "\(name): the run has no side '\(side)'; it has \(run.sides.isEmpty ? "none" : run.sides.joined(separator: ", "))")
         }
         return RunReference(run: run.side(side), folder: folder, name: name)
       }

@@ -169,6 +169,11 @@ public struct RunSession: Sendable, Hashable, Codable {
       mappedBytes = samples.map(\.reading.mappedBytes)
     }
 
+    /// The longest time between two readings; nil with fewer than two.
+    ///
+    /// Readings are taken by a thread of their own, so that a long gap is a stop of the whole process.
+    public var longestGapNs: UInt64? { zip(tNs.dropFirst(), tNs).map { $0 - min($1, $0) }.max() }
+
     /// The stage during which the resident set was largest, and that size; nil when nothing was measured.
     ///
     /// - Parameter samples: The requests of the session; a step is named with its number.
@@ -274,7 +279,8 @@ public struct RunSession: Sendable, Hashable, Codable {
 extension RunSession.Sample {
   /// The order in which stages follow each other in a request.
   static let stageOrder = [
-    "load", "plan", "tokenize", "image_preprocess", "vision_encode", "projector", "text_encode", "latents", "image_encode", "prefill",
+    "load", "plan", "tokenize", "image_preprocess", "vision_encode", "projector", "text_encode", "latents", "image_encode",
+    "prefill",
     "step", "decode", "vae_decode", "safety", "png",
   ]
 

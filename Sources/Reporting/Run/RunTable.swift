@@ -57,7 +57,8 @@ public enum RunTable {
     }
     for runCase in cases {
       table.append([
-        runCase.displayName, count(runCase), load(runCase), time(runCase, "vision_encode_ns"), rate(runCase, "prefill_tokens_per_s"),
+        runCase.displayName, count(runCase), load(runCase), time(runCase, "vision_encode_ns"),
+        rate(runCase, "prefill_tokens_per_s"),
         time(runCase, "ttft_ns"), rate(runCase, "decode_tokens_per_s"), time(runCase, "e2e_ns"), peak(runCase), verdict(runCase),
       ])
     }
@@ -71,7 +72,8 @@ public enum RunTable {
     ]
     if run.cases.contains(where: { $0.parameters.maxTokens != nil }) {
       notes.append(
-        "Prefill: prompt tokens over the time of the prefill alone. Decode: tokens after the first over the time after the first.")
+        "Prefill: prompt tokens over the time of the prefill alone. Decode: tokens after the first over the time after the first."
+      )
     }
     notes.append(detectable(run))
     let accounted = run.cases.compactMap { runCase -> Double? in
@@ -115,7 +117,10 @@ public enum RunTable {
     guard let least = changes.min(), let most = changes.max() else {
       return "How small a change this set-up can detect isn't known with so few sessions; --sessions 10 tells."
     }
-    let range = least == most ? MetricPair.percent(most, signed: false) : "\(MetricPair.percent(least, signed: false)) to \(MetricPair.percent(most, signed: false))"
+    let range =
+      least == most
+      ? MetricPair.percent(most, signed: false)
+      : "\(MetricPair.percent(least, signed: false)) to \(MetricPair.percent(most, signed: false))"
     return "Smallest change of the total that this set-up can detect (19 times in 20): \(range), by case."
   }
 
