@@ -38,6 +38,7 @@ let package = Package(
     .executable(name: "genbench", targets: ["genbench"]),
     .library(name: "GenBackend", targets: ["GenBackend"]),
     .library(name: "ReferenceEngine", targets: ["ReferenceEngine"]),
+    .library(name: "ModelRegistry", targets: ["ModelRegistry"]),
     .library(name: "RunAnywhere", targets: ["RunAnywhere"]),
     .library(name: "Conformance", targets: ["Conformance"]),
   ],
@@ -49,6 +50,9 @@ let package = Package(
     .systemLibrary(
       name: "CTurboJPEG", path: "Sources/CTurboJPEG", pkgConfig: "libturbojpeg",
       providers: [.apt(["libturbojpeg0-dev"]), .brew(["jpeg-turbo"])]),
+    .systemLibrary(
+      name: "CArchive", path: "Sources/CArchive", pkgConfig: "libarchive",
+      providers: [.apt(["libarchive-dev"]), .brew(["libarchive"])]),
     .systemLibrary(
       name: "CSQLite", path: "Sources/CSQLite", pkgConfig: "sqlite3",
       providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
@@ -90,12 +94,16 @@ let package = Package(
         "Tensors",
       ], swiftSettings: optimised),
 
+    // Models that arrive and stay.
+    .target(name: "ModelRegistry", dependencies: ["Checkpoints", "CArchive"], swiftSettings: optimised),
+
     // The API surfaces of the mission, over any backend.
-    .target(name: "RunAnywhere", dependencies: ["GenBackend", "Imaging", "Tensors"]),
+    .target(name: "RunAnywhere", dependencies: ["GenBackend", "ModelRegistry", "Imaging", "Tensors"]),
 
     // Judging.
     .target(
-      name: "Conformance", dependencies: ["GenBackend", "RunAnywhere", "Goldens", "Checkpoints", "Imaging", "Tensors"],
+      name: "Conformance",
+      dependencies: ["GenBackend", "RunAnywhere", "ModelRegistry", "Goldens", "Checkpoints", "Imaging", "Tensors"],
       swiftSettings: optimised),
 
     // Measuring and telling.
@@ -105,8 +113,8 @@ let package = Package(
     .target(
       name: "GenbenchCLI",
       dependencies: [
-        "ReferenceEngine", "GenBackend", "RunAnywhere", "Conformance", "Measurement", "Reporting", "Goldens", "Tokenizers",
-        "Schedulers", "Checkpoints",
+        "ReferenceEngine", "GenBackend", "RunAnywhere", "ModelRegistry", "Conformance", "Measurement", "Reporting", "Goldens",
+        "Tokenizers", "Schedulers", "Checkpoints",
         "DiffusionModels", "VisionLanguageModels", "Kernels", "KernelContract", "Imaging", "Tensors", "CPUFeatures",
       ]),
     .executableTarget(name: "genbench", dependencies: ["GenbenchCLI"]),
@@ -141,7 +149,12 @@ let package = Package(
         "Tokenizers", "TestSupport", "Goldens",
       ]),
     .testTarget(
-      name: "RunAnywhereTests", dependencies: ["RunAnywhere", "Conformance", "GenBackend", "Imaging", "Tensors", "TestSupport"]),
+      name: "ModelRegistryTests", dependencies: ["ModelRegistry", "CArchive", "Checkpoints", "Conformance", "TestSupport"]),
+    .testTarget(
+      name: "RunAnywhereTests",
+      dependencies: [
+        "RunAnywhere", "ModelRegistry", "ReferenceEngine", "Conformance", "GenBackend", "Imaging", "Tensors", "TestSupport",
+      ]),
     .testTarget(
       name: "ConformanceTests",
       dependencies: [
@@ -153,7 +166,8 @@ let package = Package(
     .testTarget(
       name: "GenbenchCLITests",
       dependencies: [
-        "GenbenchCLI", "GenBackend", "Imaging", "Measurement", "Reporting", "TestSupport", "Goldens", "Checkpoints", "Tensors",
+        "GenbenchCLI", "GenBackend", "ModelRegistry", "Conformance", "Imaging", "Measurement", "Reporting", "TestSupport",
+        "Goldens", "Checkpoints", "Tensors",
       ], exclude: ["Snapshots"]),
   ] + fastTargets
 )

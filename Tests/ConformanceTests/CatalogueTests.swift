@@ -18,8 +18,8 @@ struct CatalogueTests {
   static let patience = Duration.seconds(900)
 
   @Test(arguments: Catalogue.all.filter { !ofTheProcess.contains($0.id) })
-  func overAScript(_ check: Check) async {
-    let result = await Runner(patience: Self.patience).run(check, on: Subjects.scripted)
+  func overAScript(_ check: Check) async throws {
+    let result = await Runner(patience: Self.patience).run(check, on: try Subjects.scripted(check.surface))
     switch result.verdict.kind {
     case .pass: #expect(!Self.skipped.contains(check.id))
     case .skip:
@@ -51,8 +51,8 @@ struct CatalogueTests {
   @Test func idsAreThoseOfTheCatalogue() {
     let ids = Catalogue.all.map(\.id)
     #expect(Set(ids).count == ids.count)
-    let wanted =
-      (1...73).map { "D-" + ($0 < 10 ? "0\($0)" : "\($0)") } + (1...11).map { "X-" + ($0 < 10 ? "0\($0)" : "\($0)") }
+    let counts = [("D", 73), ("X", 11), ("V", 38), ("M", 22)]
+    let wanted = counts.flatMap { group, count in (1...count).map { "\(group)-" + ($0 < 10 ? "0\($0)" : "\($0)") } }
     #expect(ids.sorted() == wanted.sorted())
     #expect(Catalogue.all.allSatisfy { $0.statement.hasSuffix(".") })
     #expect(Catalogue.check("D-04")?.level == .derived && Catalogue.check("none") == nil)
@@ -63,7 +63,7 @@ struct CatalogueTests {
 @Suite(.serialized) struct EngineTests {
   @Test(arguments: Catalogue.all.filter { $0.worlds.contains(.engine) })
   func overTheEngine(_ check: Check) async throws {
-    let result = await Runner(patience: CatalogueTests.patience).run(check, on: try Subjects.engine())
+    let result = await Runner(patience: CatalogueTests.patience).run(check, on: try Subjects.engine(check.surface))
     let isMemory = ["D-68", "D-69"].contains(check.id)
     #expect(
       result.verdict.kind == (isMemory ? .skip : .pass),

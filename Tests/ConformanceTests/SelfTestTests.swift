@@ -2,11 +2,13 @@ import Conformance
 import Foundation
 import Testing
 
+@testable import GenbenchCLI
+
 /// Every check can fail, and every fault is found out.
 struct SelfTestTests {
   @Test(arguments: Mutant.all)
   func isFoundOut(_ mutant: Mutant) async {
-    let matrix = await SelfTest(subject: Subjects.scripted).run(mutants: [mutant], onlyClaimed: true)
+    let matrix = await SelfTest(subjects: ConformSubjects.allScripted).run(mutants: [mutant], onlyClaimed: true)
     for id in mutant.breaks {
       #expect(matrix.isCaught(mutant.id, by: id), "\(mutant.id) should fail \(id), but: \(matrix.cells[id] ?? [:])")
     }

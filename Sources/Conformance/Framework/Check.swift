@@ -18,10 +18,29 @@ public struct Check: Sendable, CustomStringConvertible {
   public enum Group: String, Sendable, Hashable, Codable, CaseIterable {
     /// Diffusion.
     case diffusion = "D"
+    /// Vision-language models.
+    case vision = "V"
+    /// Registering, downloading, storing and deleting models.
+    case models = "M"
+    /// Image Playground and ImageCreator.
+    case playground = "P"
+    /// TSAI image generation.
+    case tsai = "T"
     /// Metrics and what concerns every system.
     case cross = "X"
     /// Numbers against goldens.
     case numerics
+
+    /// The API that its checks judge.
+    public var surface: SurfaceKind {
+      switch self {
+      case .diffusion, .cross, .numerics: .diffusion
+      case .vision: .vision
+      case .models: .registry
+      case .playground: .playground
+      case .tsai: .tsai
+      }
+    }
   }
 
   /// The kinds of surroundings that a check can run in.
@@ -81,6 +100,9 @@ public struct Check: Sendable, CustomStringConvertible {
     deviceReason = reason
     body = { _ in throw CheckSkip(reason) }
   }
+
+  /// The API that it judges.
+  public var surface: SurfaceKind { group.surface }
 
   /// The id.
   public var description: String { id }

@@ -44,13 +44,13 @@ public struct Runner: Sendable {
       durationNs: UInt64(max(0, seconds)) * 1_000_000_000 + UInt64(max(0, attoseconds)) / 1_000_000_000)
   }
 
-  /// Runs checks one after the other.
+  /// Runs checks one after the other, each on the subjects that offer its API.
   public func run(
     _ checks: [Check], on subjects: [Subject], onResult: @Sendable (CheckResult) -> Void = { _ in }
   ) async -> [CheckResult] {
     var results: [CheckResult] = []
     for subject in subjects {
-      for check in checks {
+      for check in checks where check.surface == subject.surface {
         if Task.isCancelled { return results }
         let result = await run(check, on: subject)
         onResult(result)
@@ -62,6 +62,9 @@ public struct Runner: Sendable {
 
   func verdict(_ check: Check, on subject: Subject, mutant: Mutant? = nil) async -> Verdict {
     if let reason = check.deviceReason { return .skip(reason: reason) }
+    guard check.surface == subject.surface else {
+      return .skip(reason: "about the \(check.surface.rawValue) API; judged on implementations of it")
+    }
     guard check.worlds.contains(subject.world) else {
       return .skip(
         reason: subject.world == .scripted ? "needs an engine that computes" : "needs a scripted engine; judged over one")

@@ -10,14 +10,14 @@ struct ConformCommand: Command {
   static let configuration = CommandDescription(
     name: "conform", abstract: "Judge how an engine behaves and whether its numbers are right.",
     discussion: """
-      Runs the checks of the catalogue on RunAnywhere, over a scripted engine and over the one of --backend, and compares the \
+      Runs the checks of the catalogue on the API surfaces, over scripted engines and over the one of --backend, and compares the \
       engine with the goldens. Exits with 0 when all that could be judged is right, 7 when something isn't, 3 when a check broke.
       """,
     options: [
       .value(
         "group", "list", "Groups: \(groupNames.joined(separator: ", ")).", default: "all", isRepeatable: true, section: "WHAT"),
       .value("filter", "regex", "Only checks whose id matches.", section: "WHAT"),
-      .value("over", "list", "What RunAnywhere stands on: script, engine.", default: "both", isRepeatable: true, section: "WHAT"),
+      .value("over", "list", "What the surfaces stand on: script, engine.", default: "both", isRepeatable: true, section: "WHAT"),
       .flag("self-test", "Run the checks on faulty implementations: each must be found out.", section: "WHAT"),
       .flag("list", "Print the checks without running them.", section: "WHAT"),
       .value("expected", "file", "Known failures as JSON, each with a reason and a day of expiry.", section: "WHAT"),
@@ -96,11 +96,11 @@ struct ConformCommand: Command {
 
     let known = try expectedFailures(checks)
     var subjects: [Subject] = []
-    if worlds.contains(.scripted) { subjects.append(ConformSubjects.scripted) }
+    if worlds.contains(.scripted) { subjects += ConformSubjects.allScripted }
     if worlds.contains(.engine), let folder {
-      subjects.append(
-        try ConformSubjects(backend: backend, fixtures: folder, makeBackend: context.makeBackend).engine())
+      subjects += try ConformSubjects(backend: backend, fixtures: folder, makeBackend: context.makeBackend).allOverEngine()
     }
+    subjects = subjects.filter { subject in checks.contains { $0.surface == subject.surface } }
     let report = try await judge(checks, subjects, known, context)
     try write(report, context)
     context.console.print(isJSON ? report.json.text() : report.text())
@@ -165,11 +165,12 @@ struct ConformCommand: Command {
   private func judge(_ checks: [Check], _ subjects: [Subject], _ known: ExpectedFailures, _ context: CommandContext) async throws
     -> ConformanceReport
   {
-    let display = ProgressDisplay("conform", total: checks.count * subjects.count, console: context.console)
+    let total = subjects.reduce(0) { sum, subject in sum + checks.count { $0.surface == subject.surface } }
+    let display = ProgressDisplay("conform", total: total, console: context.console)
     let runner = Runner(expected: known)
     var results: [CheckResult] = []
     for subject in subjects {
-      for check in checks where !context.cancellation.isCancelled {
+      for check in checks where check.surface == subject.surface && !context.cancellation.isCancelled {
         results.append(await runner.run(check, on: subject))
         display.update(done: results.count, detail: check.id)
       }
@@ -224,7 +225,7 @@ struct ConformCommand: Command {
     let mutants = checks.count == SelfTest.checks.count ? Mutant.all : Mutant.all.filter { !ids.isDisjoint(with: $0.breaks) }
     let display = ProgressDisplay("self-test", total: mutants.count, console: context.console)
     let done = Tally()
-    let matrix = await SelfTest(subject: ConformSubjects.scripted).run(mutants: mutants, checks: checks) { mutant in
+    let matrix = await SelfTest(subjects: ConformSubjects.allScripted).run(mutants: mutants, checks: checks) { mutant in
       display.update(done: done.next(), detail: mutant.id)
     }
     display.finish()

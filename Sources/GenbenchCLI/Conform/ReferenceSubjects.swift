@@ -6,7 +6,7 @@ import ReferenceEngine
 import RunAnywhere
 import Tensors
 
-/// What `genbench conform` judges: this repository's `RunAnywhere`, over a script and over the engine of `--backend`.
+/// What `genbench conform` judges: this repository's API surfaces, over scripts and over the engine of `--backend`.
 struct ConformSubjects {
   /// The engine.
   var backend: BackendSpecification
@@ -28,6 +28,12 @@ struct ConformSubjects {
         RunAnywhereImplementation(session: DiffusionSession(backend: engine) { engine.clock.nowNs })
       }, metrics: RunMetrics())
   }
+
+  /// All surfaces over scripts, one an API.
+  static var allScripted: [Subject] { [scripted, scriptedVision, scriptedRegistry] }
+
+  /// All surfaces over the engine.
+  func allOverEngine() throws -> [Subject] { [try engine()] + visionOverEngine() }
 
   /// `RunAnywhere` over the engine.
   func engine() throws -> Subject {
