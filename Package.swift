@@ -37,6 +37,7 @@ let package = Package(
     .library(name: "GenBackend", targets: ["GenBackend"]),
     .library(name: "ReferenceEngine", targets: ["ReferenceEngine"]),
     .library(name: "RunAnywhere", targets: ["RunAnywhere"]),
+    .library(name: "TSAIKit", targets: ["TSAIKit"]),
     .library(name: "Conformance", targets: ["Conformance"]),
   ],
   targets: [
@@ -87,10 +88,12 @@ let package = Package(
 
     // The API surfaces of the mission, over any backend.
     .target(name: "RunAnywhere", dependencies: ["GenBackend", "Imaging", "Tensors"]),
+    .target(name: "TSAIKit", dependencies: ["GenBackend", "Imaging", "Tensors"]),
 
     // Judging.
     .target(
-      name: "Conformance", dependencies: ["GenBackend", "RunAnywhere", "Goldens", "Checkpoints", "Imaging", "Tensors"],
+      name: "Conformance",
+      dependencies: ["GenBackend", "RunAnywhere", "TSAIKit", "Goldens", "Checkpoints", "Imaging", "Tensors"],
       swiftSettings: optimised),
 
     // Measuring and telling.
@@ -99,7 +102,8 @@ let package = Package(
     .target(
       name: "GenbenchCLI",
       dependencies: [
-        "ReferenceEngine", "GenBackend", "RunAnywhere", "Conformance", "Measurement", "Reporting", "Goldens", "Tokenizers",
+        "ReferenceEngine", "GenBackend", "RunAnywhere", "TSAIKit", "Conformance", "Measurement", "Reporting", "Goldens",
+        "Tokenizers",
         "Schedulers", "Checkpoints",
         "DiffusionModels", "VisionLanguageModels", "Kernels", "KernelContract", "Imaging", "Tensors", "CPUFeatures",
       ]),
@@ -136,6 +140,9 @@ let package = Package(
       ]),
     .testTarget(
       name: "RunAnywhereTests", dependencies: ["RunAnywhere", "Conformance", "GenBackend", "Imaging", "Tensors", "TestSupport"]),
+    .testTarget(
+      name: "TSAIKitTests",
+      dependencies: ["TSAIKit", "ReferenceEngine", "Conformance", "GenBackend", "Imaging", "Tensors", "TestSupport"]),
     .testTarget(
       name: "ConformanceTests",
       dependencies: [

@@ -4,6 +4,7 @@ import GenBackend
 import Kernels
 import ReferenceEngine
 import RunAnywhere
+import TSAIKit
 import Tensors
 
 /// What `genbench conform` judges: this repository's API surfaces, over scripts and over the engine of `--backend`.
@@ -30,10 +31,10 @@ struct ConformSubjects {
   }
 
   /// All surfaces over scripts, one an API.
-  static var allScripted: [Subject] { [scripted] }
+  static var allScripted: [Subject] { [scripted, scriptedTSAI] }
 
   /// All surfaces over the engine.
-  func allOverEngine() throws -> [Subject] { [try engine()] }
+  func allOverEngine() throws -> [Subject] { [try engine()] + (try tsaiOverEngine().map { [$0] } ?? []) }
 
   /// `RunAnywhere` over the engine.
   func engine() throws -> Subject {
