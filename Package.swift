@@ -37,6 +37,7 @@ let package = Package(
     .library(name: "GenBackend", targets: ["GenBackend"]),
     .library(name: "ReferenceEngine", targets: ["ReferenceEngine"]),
     .library(name: "RunAnywhere", targets: ["RunAnywhere"]),
+    .library(name: "PlaygroundKit", targets: ["PlaygroundKit"]),
     .library(name: "TSAIKit", targets: ["TSAIKit"]),
     .library(name: "Conformance", targets: ["Conformance"]),
   ],
@@ -89,11 +90,12 @@ let package = Package(
     // The API surfaces of the mission, over any backend.
     .target(name: "RunAnywhere", dependencies: ["GenBackend", "Imaging", "Tensors"]),
     .target(name: "TSAIKit", dependencies: ["GenBackend", "Imaging", "Tensors"]),
+    .target(name: "PlaygroundKit", dependencies: ["GenBackend", "Imaging", "Tensors"], swiftSettings: optimised),
 
     // Judging.
     .target(
       name: "Conformance",
-      dependencies: ["GenBackend", "RunAnywhere", "TSAIKit", "Goldens", "Checkpoints", "Imaging", "Tensors"],
+      dependencies: ["GenBackend", "RunAnywhere", "PlaygroundKit", "TSAIKit", "Goldens", "Checkpoints", "Imaging", "Tensors"],
       swiftSettings: optimised),
 
     // Measuring and telling.
@@ -102,7 +104,8 @@ let package = Package(
     .target(
       name: "GenbenchCLI",
       dependencies: [
-        "ReferenceEngine", "GenBackend", "RunAnywhere", "TSAIKit", "Conformance", "Measurement", "Reporting", "Goldens",
+        "ReferenceEngine", "GenBackend", "RunAnywhere", "PlaygroundKit", "TSAIKit", "Conformance", "Measurement", "Reporting",
+        "Goldens",
         "Tokenizers",
         "Schedulers", "Checkpoints",
         "DiffusionModels", "VisionLanguageModels", "Kernels", "KernelContract", "Imaging", "Tensors", "CPUFeatures",
@@ -143,6 +146,9 @@ let package = Package(
     .testTarget(
       name: "TSAIKitTests",
       dependencies: ["TSAIKit", "ReferenceEngine", "Conformance", "GenBackend", "Imaging", "Tensors", "TestSupport"]),
+    .testTarget(
+      name: "PlaygroundKitTests",
+      dependencies: ["PlaygroundKit", "ReferenceEngine", "Conformance", "GenBackend", "Imaging", "Tensors", "TestSupport"]),
     .testTarget(
       name: "ConformanceTests",
       dependencies: [

@@ -4,7 +4,7 @@ public enum Catalogue {
   public static let all: [Check] =
     (defaultsChecks + inputChecks + loadChecks + resultChecks + seedChecks + safetyChecks + cancellationChecks
     + concurrencyChecks + progressChecks + modeChecks + resourceChecks + tensorChecks + crossChecks
-    + tsaiStyleChecks + tsaiImageChecks + tsaiCancelChecks)
+    + tsaiStyleChecks + tsaiImageChecks + tsaiCancelChecks + playgroundSheetChecks + playgroundCreatorChecks)
     .sorted { ($0.group.rawValue, $0.id) < ($1.group.rawValue, $1.id) }
 
   /// The check of an id.

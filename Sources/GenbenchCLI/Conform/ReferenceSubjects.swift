@@ -31,10 +31,12 @@ struct ConformSubjects {
   }
 
   /// All surfaces over scripts, one an API.
-  static var allScripted: [Subject] { [scripted, scriptedTSAI] }
+  static var allScripted: [Subject] { [scripted, scriptedTSAI, scriptedPlayground] }
 
   /// All surfaces over the engine.
-  func allOverEngine() throws -> [Subject] { [try engine()] + (try tsaiOverEngine().map { [$0] } ?? []) }
+  func allOverEngine() throws -> [Subject] {
+    [try engine()] + [try playgroundOverEngine(), try tsaiOverEngine()].compactMap { $0 }
+  }
 
   /// `RunAnywhere` over the engine.
   func engine() throws -> Subject {
