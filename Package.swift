@@ -37,6 +37,8 @@ let package = Package(
     .library(name: "GenBackend", targets: ["GenBackend"]),
     .library(name: "ReferenceEngine", targets: ["ReferenceEngine"]),
     .library(name: "RunAnywhere", targets: ["RunAnywhere"]),
+    .library(name: "Tensors", targets: ["Tensors"]),
+    .library(name: "Imaging", targets: ["Imaging"]),
     .library(name: "PlaygroundKit", targets: ["PlaygroundKit"]),
     .library(name: "TSAIKit", targets: ["TSAIKit"]),
     .library(name: "Conformance", targets: ["Conformance"]),
@@ -111,6 +113,10 @@ let package = Package(
         "DiffusionModels", "VisionLanguageModels", "Kernels", "KernelContract", "Imaging", "Tensors", "CPUFeatures",
       ]),
     .executableTarget(name: "genbench", dependencies: ["GenbenchCLI"]),
+    // The worked example, which is a package of its own too.
+    .executableTarget(
+      name: "greeting-cards", dependencies: ["PlaygroundKit", "ReferenceEngine", "GenBackend", "Imaging", "Tensors"],
+      path: "docs/greeting-cards/Sources/greeting-cards"),
 
     // Tests.
     .target(name: "TestSupport", dependencies: ["Tensors", "Goldens", "Checkpoints"], path: "Tests/TestSupport"),

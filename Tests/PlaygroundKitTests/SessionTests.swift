@@ -64,7 +64,6 @@ import Testing
     sheet.isPresented = true
     #expect(!sheet.isPresented && !sheet.isAvailable && sheet.lastError?.code == .unavailable)
     #expect(sheet.lastError?.message.contains("turned off") == true)
-    #expect(throws: ImagePlaygroundError.self) { try ImagePlaygroundSession(ImagePlaygroundPresentation(), on: nil) }
   }
 
   @Test func conceptsStyleAndSizeReachTheEngine() async throws {
@@ -237,6 +236,9 @@ struct ImageCreatorTests {
 
   @Test func theDocumentedLoopWorksWithTheSharedSystem() async throws {
     await #expect(throws: ImageCreator.Error.unavailable) { try await ImageCreator() }
+    await #expect(throws: ImagePlaygroundError.self) {
+      try await MainActor.run { _ = try ImagePlaygroundSession(ImagePlaygroundPresentation()) }
+    }
     let (system, backend) = try await scriptedSystem()
     ImagePlaygroundSystem.configure(system)
     defer { ImagePlaygroundSystem.configure(nil) }

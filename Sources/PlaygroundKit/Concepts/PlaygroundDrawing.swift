@@ -1,4 +1,5 @@
 public import Foundation
+public import Tensors
 
 #if canImport(PencilKit)
   public import PencilKit
@@ -71,6 +72,15 @@ public struct PlaygroundDrawing: Sendable, Hashable {
 
   /// Whether it shows nothing.
   public var isEmpty: Bool { strokes.allSatisfy { $0.points.isEmpty } }
+
+  /// The drawing as pixels, on white paper or on a picture.
+  ///
+  /// The canvas fills the picture as far as its aspect allows, in the middle; points that aren't finite are left out.
+  ///
+  /// - Precondition: `width` and `height` are at least 1, and the background is RGB of that size.
+  public func rasterized(width: Int, height: Int, on background: Bitmap? = nil) -> Bitmap {
+    DrawingRasterizer(width: width, height: height).draw(self, on: background)
+  }
 
   #if canImport(PencilKit)
     /// The strokes of a PencilKit drawing.
