@@ -6,23 +6,25 @@ let optimised: [SwiftSetting] = [.unsafeFlags(["-O"], .when(configuration: .debu
 
 // The fast kernels are one folder of sources, compiled once per instruction set (the other folders are links to it).
 #if arch(x86_64)
-  let fastVariants: [(name: String, folder: String, march: String?, define: String)] = [
-    ("KernelsFastBaseline", "Fast", nil, "GENBENCH_ISA_BASELINE"),
-    ("KernelsFastV3", "FastV3", "x86-64-v3", "GENBENCH_ISA_V3"),
-    ("KernelsFastV4", "FastV4", "x86-64-v4", "GENBENCH_ISA_V4"),
+  let fastVariants: [(name: String, folder: String, flags: [String], defines: [String])] = [
+    ("KernelsFastBaseline", "Fast", [], ["BASELINE"]),
+    ("KernelsFastV3", "FastV3", ["-march=x86-64-v3"], ["V3"]),
+    ("KernelsFastV4", "FastV4", ["-march=x86-64-v4"], ["V4"]),
+    ("KernelsFastV4BF16", "FastV4BF16", ["-march=x86-64-v4", "-mavx512bf16", "-mavx512vnni"], ["V4", "V4BF16"]),
   ]
 #else
-  let fastVariants: [(name: String, folder: String, march: String?, define: String)] = [
-    ("KernelsFastBaseline", "Fast", nil, "GENBENCH_ISA_BASELINE")
+  let fastVariants: [(name: String, folder: String, flags: [String], defines: [String])] = [
+    ("KernelsFastBaseline", "Fast", [], ["BASELINE"])
   ]
 #endif
 
 let fastTargets: [Target] = fastVariants.map { variant in
   // Whole-module, so that the vector helpers are inlined across files in debug builds too (the threads keep one object a file).
   var settings: [SwiftSetting] = [
-    .unsafeFlags(["-O", "-wmo", "-num-threads", "2"], .when(configuration: .debug)), .define(variant.define),
+    .unsafeFlags(["-O", "-wmo", "-num-threads", "2"], .when(configuration: .debug))
   ]
-  if let march = variant.march { settings.append(.unsafeFlags(["-Xcc", "-march=\(march)"])) }
+  settings += variant.defines.map { .define("GENBENCH_ISA_\($0)") }
+  if !variant.flags.isEmpty { settings.append(.unsafeFlags(variant.flags.flatMap { ["-Xcc", $0] })) }
   return .target(
     name: variant.name, dependencies: ["KernelContract", "Tensors", "CPUFeatures"],
     path: "Sources/Kernels/\(variant.folder)", swiftSettings: settings,
@@ -51,6 +53,9 @@ let package = Package(
     .systemLibrary(
       name: "CTurboJPEG", path: "Sources/CTurboJPEG", pkgConfig: "libturbojpeg",
       providers: [.apt(["libturbojpeg0-dev"]), .brew(["jpeg-turbo"])]),
+    .systemLibrary(
+      name: "CSQLite", path: "Sources/CSQLite", pkgConfig: "sqlite3",
+      providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
     .target(name: "CPUFeatures", path: "Sources/CPUFeatures"),
 
     // Values and files.
@@ -101,8 +106,9 @@ let package = Package(
       swiftSettings: optimised),
 
     // Measuring and telling.
-    .target(name: "Measurement", dependencies: ["GenBackend", "Tensors"]),
-    .target(name: "Reporting", dependencies: ["Measurement"]),
+    .target(name: "Measurement", dependencies: ["GenBackend", "Tensors"], swiftSettings: optimised),
+    .target(
+      name: "Reporting", dependencies: ["Measurement", "Conformance", "GenBackend", "Checkpoints", "Tensors", "CSQLite"]),
     .target(
       name: "GenbenchCLI",
       dependencies: [
@@ -160,8 +166,9 @@ let package = Package(
       dependencies: [
         "Conformance", "GenbenchCLI", "RunAnywhere", "GenBackend", "Checkpoints", "Goldens", "Imaging", "Tensors", "TestSupport",
       ]),
-    .testTarget(name: "MeasurementTests", dependencies: ["Measurement", "GenBackend", "TestSupport"]),
-    .testTarget(name: "ReportingTests", dependencies: ["Reporting", "Measurement", "TestSupport"]),
+    .testTarget(name: "MeasurementTests", dependencies: ["Measurement", "GenBackend", "Goldens", "TestSupport"]),
+    .testTarget(
+      name: "ReportingTests", dependencies: ["Reporting", "Measurement", "GenBackend", "Checkpoints", "Tensors", "TestSupport"]),
     .testTarget(
       name: "GenbenchCLITests",
       dependencies: [

@@ -95,8 +95,9 @@ public enum Resample {
   public static func resize(_ bitmap: Bitmap, width: Int, height: Int, filter: Filter) -> Bitmap {
     precondition(width > 0 && height > 0 && bitmap.width > 0 && bitmap.height > 0, "an image has at least one pixel")
     var current = bitmap
-    // Pillow 13 takes the columns first where that leaves the rows less to do: shrinking in height, enlarging in width.
-    if width > bitmap.width, height < bitmap.height { current = vertical(current, height: height, filter: filter) }
+    // Pillow 13 takes the columns first where that leaves the rows less to do; the order shows in the rounding between.
+    let lostRows = bitmap.height - height
+    if lostRows > 0, lostRows > 2 * (bitmap.width - width) { current = vertical(current, height: height, filter: filter) }
     if width != bitmap.width { current = horizontal(current, width: width, filter: filter) }
     if height != current.height { current = vertical(current, height: height, filter: filter) }
     return current

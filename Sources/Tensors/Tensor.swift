@@ -92,6 +92,18 @@ public struct Tensor: Sendable {
     }
   }
 
+  /// Multiplies element by element.
+  ///
+  /// - Precondition: the shapes agree.
+  public mutating func multiply(by factors: Tensor) {
+    precondition(shape == factors.shape, "\(shape) can't be multiplied by \(factors.shape)")
+    withUnsafeMutableBuffer { values in
+      factors.withUnsafeBuffer { factors in
+        for index in values.indices { values[index] *= factors[index] }
+      }
+    }
+  }
+
   /// The same elements under another shape, without a copy.
   ///
   /// - Precondition: the element counts agree.

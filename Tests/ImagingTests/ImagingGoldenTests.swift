@@ -64,7 +64,7 @@ private func difference(_ actual: Bitmap, _ expected: Bitmap) -> String? {
   }
 
   @Test func thereAreGoldensOfEveryKind() throws {
-    #expect(try Fixtures.cases(in: "imaging/resize").count == 27)
+    #expect(try Fixtures.cases(in: "imaging/resize").count == 42)
     #expect(try Fixtures.cases(in: "imaging/files").count == 30)
     #expect(try Fixtures.cases(in: "imaging/clip-crop").count == 5)
     #expect(try Fixtures.cases(in: "imaging/colour").count == 2)

@@ -114,7 +114,11 @@ struct VisionLanguageModelTests {
     let expected = try golden.tensor("output.logits")
     let steps = min(certain + 1, attributes.ids.count)
     let actual = Tensor.concatenated(run.logits.prefix(steps).map { $0.reshaped(to: [1, $0.count]) })
-    #expect(golden.tolerance.mismatch(actual: actual, expected: expected.slice(0..<steps)) == nil)
+    // The fast kernels take one token's activations to 16 bits where weights are in blocks.
+    let fast = GoldenCase.Tolerance(
+      metric: .relative, limit: 5e-4, reason: "2⁻¹⁶ of the largest activation of 32, through every layer")
+    let tolerance = context.kernels.name == "reference" ? golden.tolerance : fast
+    #expect(tolerance.mismatch(actual: actual, expected: expected.slice(0..<steps)) == nil)
     if certain == attributes.ids.count, run.ids.allSatisfy({ !model.endIDs.contains($0) }) {
       #expect(model.tokenizer.decode(run.ids, skipsSpecialTokens: true) == attributes.answer)
     }
@@ -138,7 +142,8 @@ struct VisionLanguageModelTests {
       start += count
     }
     #expect(pieces.count == whole.count)
-    let tolerance = GoldenCase.Tolerance(metric: .relative, limit: 1e-5, reason: "the same sums in other blocks")
+    let tolerance = GoldenCase.Tolerance(
+      metric: .relative, limit: 5e-4, reason: "single tokens meet quantised weights in 16 bits, batches in floats")
     #expect(tolerance.mismatch(actual: actual, expected: expected) == nil)
   }
 

@@ -18,6 +18,9 @@ public protocol KernelSet: Sendable {
   /// How many threads it uses.
   var threadCount: Int { get }
 
+  /// The set with other arithmetic in its matrix products; nil where it doesn't have it.
+  func with(_ precision: Precision) -> (any KernelSet)?
+
   /// Wraps the weight of a linear layer, `[outFeatures, inFeatures]`; a set may add a packed form.
   func prepareLinear(_ weight: WeightView) -> LinearWeight
 
@@ -33,6 +36,20 @@ public protocol KernelSet: Sendable {
   ///   - residual: `[..., N]`, added after the activation.
   /// - Returns: `[..., N]`.
   func linear(_ input: Tensor, weight: LinearWeight, bias: Tensor?, activation: Activation, residual: Tensor?) -> Tensor
+
+  /// Several linear layers of one input, `[..., K]`, as queries, keys and values are; each result is `[..., N]`.
+  func linears(_ input: Tensor, _ layers: [LinearParameters]) -> [Tensor]
+
+  /// `activation(gate(input)) · up(input)`, element by element: a gated feed-forward's first half.
+  ///
+  /// Shazeer 2020, arXiv:2002.05202: SwiGLU with SiLU, GEGLU with GELU.
+  ///
+  /// - Parameters:
+  ///   - input: `[..., K]`.
+  ///   - gate: `[N, K]`.
+  ///   - up: `[N, K]`.
+  /// - Returns: `[..., N]`.
+  func gatedLinear(_ input: Tensor, gate: LinearParameters, up: LinearParameters, activation: Activation) -> Tensor
 
   /// 2-D cross-correlation; equals `torch.nn.functional.conv2d` (groups 1, dilation 1).
   ///
@@ -94,6 +111,9 @@ public protocol KernelSet: Sendable {
 }
 
 extension KernelSet {
+  /// Single precision only.
+  public func with(_ precision: Precision) -> (any KernelSet)? { precision == .f32 ? self : nil }
+
   /// ``linear(_:weight:bias:activation:residual:)`` without the parts that are seldom used.
   public func linear(_ input: Tensor, weight: LinearWeight, bias: Tensor? = nil, activation: Activation = .none) -> Tensor {
     linear(input, weight: weight, bias: bias, activation: activation, residual: nil)
@@ -104,6 +124,18 @@ extension KernelSet {
     conv2d(input, weight: weight, options: options, bias: bias, imageBias: nil, residual: nil)
   }
 
+  /// The layers one after the other.
+  public func linears(_ input: Tensor, _ layers: [LinearParameters]) -> [Tensor] {
+    layers.map { linear(input, weight: $0.weight, bias: $0.bias, activation: .none, residual: nil) }
+  }
+
+  /// The two layers, and their product.
+  public func gatedLinear(_ input: Tensor, gate: LinearParameters, up: LinearParameters, activation: Activation) -> Tensor {
+    var result = linear(input, weight: gate.weight, bias: gate.bias, activation: activation, residual: nil)
+    result.multiply(by: linear(input, weight: up.weight, bias: up.bias, activation: .none, residual: nil))
+    return result
+  }
+
   /// Tensors joined along their last axis.
   public func concatenateChannels(_ parts: [Tensor]) -> Tensor { Tensor.concatenatedLastAxis(parts) }
 
@@ -112,4 +144,11 @@ extension KernelSet {
 
   /// A prepared weight that is just the view.
   public func prepareConv2d(_ weight: WeightView) -> ConvWeight { ConvWeight(view: weight) }
+}
+
+/// Kernels that can tell what their arithmetic units reach when nothing else holds them up.
+public protocol PeakMeasurable {
+  /// Floating-point operations a nanosecond (1e9 a second) of single-precision multiplication-additions on all threads; takes
+  /// some tens of milliseconds.
+  func floatingPointPeak() -> Double
 }

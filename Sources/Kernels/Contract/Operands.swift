@@ -1,5 +1,17 @@
 public import Tensors
 
+/// The arithmetic of matrix products.
+public enum Precision: String, Sendable, CaseIterable, Codable {
+  /// Single precision.
+  case f32
+  /// Both factors of linear layers and 1 × 1 convolutions with more than a few rows are rounded to bfloat16, sums are single
+  /// precision.
+  ///
+  /// Everything else stays in single precision: 3 × 3 convolutions, which by Winograd do a quarter of the multiplications
+  /// and would lose too much in bfloat16; attention; norms.
+  case bf16
+}
+
 /// A function applied to each element.
 public enum Activation: String, Sendable, CaseIterable, Codable {
   /// The identity.
@@ -32,6 +44,20 @@ public struct LinearWeight: Sendable {
   public var outFeatures: Int { view.shape[0] }
   /// Columns of the matrix.
   public var inFeatures: Int { view.shape[1] }
+}
+
+/// A linear layer's parameters.
+public struct LinearParameters: Sendable {
+  /// `[N, K]`.
+  public var weight: LinearWeight
+  /// `[N]`.
+  public var bias: Tensor?
+
+  /// Puts a weight and its bias together.
+  public init(weight: LinearWeight, bias: Tensor? = nil) {
+    self.weight = weight
+    self.bias = bias
+  }
 }
 
 /// The weight of a convolution, `[Cout, Cin, kH, kW]`, and whatever a kernel set prepared from it.

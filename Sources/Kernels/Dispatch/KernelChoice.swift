@@ -14,6 +14,8 @@ public enum InstructionSet: String, Sendable, CaseIterable {
   case v3
   /// AVX-512 F, BW, CD, DQ and VL.
   case v4
+  /// v4 with AVX-512 BF16 and VNNI: products of bfloat16 pairs and of bytes.
+  case v4bf16 = "v4-bf16"
 }
 
 /// Why no kernel set could be made.
@@ -26,6 +28,8 @@ public struct KernelSelectionError: Error, Sendable, Equatable, CustomStringConv
     case unavailableInstructionSet
     /// The thread count is below 1.
     case invalidThreadCount
+    /// A fault isn't written as one.
+    case invalidFault
   }
 
   /// What was wrong.

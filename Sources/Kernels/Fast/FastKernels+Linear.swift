@@ -13,11 +13,23 @@ extension FastKernels {
     let shape = Shape(input.shape.dimensions.dropLast() + [columns])
     precondition(residual == nil || residual?.shape == shape, "linear: residual \(shape) expected")
     let rows = depth == 0 ? shape.elementCount / max(columns, 1) : input.count / depth
+    let product = QuantizedProduct(input, [weight])
+    let rowsOfInput = input
     return Tensor.filled(shape) { output in
       withPointers(input, bias, residual) { input, bias, residual in
         guard let input else { return }
         let epilogue = Epilogue(bias: bias, activation: activation, residual: residual, columns: columns)
-        multiply(input, rows: rows, weight: WeightReader(weight.view), depth: depth, into: output, epilogue: epilogue)
+        if let product {
+          product.run(rowsOfInput, on: pool) { activations, _, range, _ in
+            for row in 0..<rows {
+              let target = output + row * columns + range.lowerBound
+              product.layers[0].multiply(activations, row: row, columns: range, into: target)
+              epilogue.finish(target, row: row, first: range.lowerBound, count: range.count)
+            }
+          }
+        } else {
+          multiply(input, rows: rows, weight: WeightReader(weight.view), depth: depth, into: output, epilogue: epilogue)
+        }
       }
     }
   }
@@ -32,7 +44,7 @@ extension FastKernels {
     } else {
       MatrixProduct(
         source: .matrix(input, stride: depth), weight: weight, rows: rows, depth: depth, columns: epilogue.columns,
-        output: output, epilogue: epilogue
+        output: output, epilogue: epilogue, usesPairs: precision == .bf16
       ).run(on: pool)
     }
   }

@@ -20,6 +20,7 @@ struct TextGeneration {
     var sampler = TokenSampler(sampling)
     var streaming = StreamingDecoder(model.tokenizer)
     var ids: [Int] = []
+    var history = prompt.ids
     var text = ""
     var reason = TextResult.FinishReason.length
 
@@ -36,7 +37,7 @@ struct TextGeneration {
         throw BackendError(
           .processingFailed, "the logits after \(ids.count) tokens aren't finite; the model's weights are damaged")
       }
-      let id = sampler.next(logits, history: prompt.ids + ids)
+      let id = sampler.next(logits, history: history)
       lastTokenNs = MonotonicTime.nanoseconds()
       firstTokenNs = firstTokenNs ?? lastTokenNs
       if model.endIDs.contains(id) {
@@ -44,6 +45,7 @@ struct TextGeneration {
         break
       }
       ids.append(id)
+      history.append(id)
       let piece = streaming.append(id)
       text += piece
       clock.control.onEvent(.token(id: id, text: piece, timeNs: lastTokenNs))

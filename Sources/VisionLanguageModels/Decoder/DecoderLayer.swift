@@ -49,11 +49,11 @@ struct DecoderLayer: Sendable {
     let kernels = context.kernels
     let tokens = input.shape[1]
     let normed = kernels.rmsNorm(input, weight: attentionNorm, epsilon: epsilon)
-    var queries = query(normed, context)
-    var keys = key(normed, context)
-    rotary.apply(angles, to: &queries)
-    rotary.apply(angles, to: &keys)
-    cache.append(layer: index, key: keys, value: value(normed, context))
+    var projected = kernels.linears(normed, [query.parameters, key.parameters, value.parameters])
+    rotary.apply(angles, to: &projected[0])
+    rotary.apply(angles, to: &projected[1])
+    let queries = projected[0]
+    cache.append(layer: index, key: projected[1], value: projected[2])
     var options = options
     options.causalOffset = cache.count
     let attended = cache.withEntries(layer: index, tokens: cache.count + tokens) { keys, values in
@@ -62,20 +62,7 @@ struct DecoderLayer: Sendable {
     let hidden = output(attended, context, residual: input)
 
     let normedAgain = kernels.rmsNorm(hidden, weight: feedForwardNorm, epsilon: epsilon)
-    var gated = gate(normedAgain, context, activation: .silu)
-    gated.multiply(by: up(normedAgain, context))
+    let gated = kernels.gatedLinear(normedAgain, gate: gate.parameters, up: up.parameters, activation: .silu)
     return down(gated, context, residual: hidden)
-  }
-}
-
-extension Tensor {
-  /// Multiplies element by element.
-  fileprivate mutating func multiply(by factors: Tensor) {
-    precondition(shape == factors.shape)
-    withUnsafeMutableBuffer { values in
-      factors.withUnsafeBuffer { factors in
-        for index in values.indices { values[index] *= factors[index] }
-      }
-    }
   }
 }

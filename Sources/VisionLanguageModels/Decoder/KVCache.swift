@@ -37,15 +37,16 @@ public struct KVCache: Sendable {
   mutating func append(layer: Int, key: Tensor, value: Tensor) {
     let tokens = key.shape[1]
     precondition(count + tokens <= capacity, "\(count + tokens) tokens don't fit into a cache of \(capacity)")
-    write(key, into: &keys[layer])
-    write(value, into: &values[layer])
+    Self.write(key, into: &keys[layer], at: count * width)
+    Self.write(value, into: &values[layer], at: count * width)
   }
 
-  private func write(_ source: Tensor, into target: inout Tensor) {
+  // Static, as a method would hold on to the cache and so make its tensors shared, which are then copied on writing.
+  private static func write(_ source: Tensor, into target: inout Tensor, at start: Int) {
     target.withUnsafeMutableBuffer { target in
       source.withUnsafeBuffer { source in
         guard let to = target.baseAddress, let from = source.baseAddress else { return }
-        (to + count * width).update(from: from, count: source.count)
+        (to + start).update(from: from, count: source.count)
       }
     }
   }

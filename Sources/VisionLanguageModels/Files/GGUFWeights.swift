@@ -47,6 +47,8 @@ struct Linear: Sendable {
   let weight: LinearWeight
   let bias: Tensor?
 
+  var parameters: LinearParameters { LinearParameters(weight: weight, bias: bias) }
+
   func callAsFunction(
     _ input: Tensor, _ context: ExecutionContext, activation: Activation = .none, residual: Tensor? = nil
   ) -> Tensor {
