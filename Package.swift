@@ -119,9 +119,9 @@ let package = Package(
         "DiffusionModels", "VisionLanguageModels", "Kernels", "KernelContract", "Imaging", "Tensors", "CPUFeatures",
       ]),
     .executableTarget(name: "genbench", dependencies: ["GenbenchCLI"]),
-    // The worked example, which is a package of its own too.
+    // The worked example, which is a package of its own too; there its name is greeting-cards.
     .executableTarget(
-      name: "greeting-cards", dependencies: ["PlaygroundKit", "ReferenceEngine", "GenBackend", "Imaging", "Tensors"],
+      name: "GreetingCardsExample", dependencies: ["PlaygroundKit", "ReferenceEngine", "GenBackend", "Imaging", "Tensors"],
       path: "docs/greeting-cards/Sources/greeting-cards"),
 
     // Tests.

@@ -34,7 +34,7 @@ struct GreetingCardTests {
   private static func run(_ words: [String]) throws -> (status: Int32, text: String) {
     let tests = try #require(Bundle.main.executableURL)
     let process = Process()
-    process.executableURL = tests.deletingLastPathComponent().appendingPathComponent("greeting-cards")
+    process.executableURL = tests.deletingLastPathComponent().appendingPathComponent("GreetingCardsExample")
     process.arguments = words
     let output = Pipe()
     process.standardOutput = output
