@@ -40,6 +40,10 @@ let package = Package(
     .library(name: "ReferenceEngine", targets: ["ReferenceEngine"]),
     .library(name: "ModelRegistry", targets: ["ModelRegistry"]),
     .library(name: "RunAnywhere", targets: ["RunAnywhere"]),
+    .library(name: "Tensors", targets: ["Tensors"]),
+    .library(name: "Imaging", targets: ["Imaging"]),
+    .library(name: "PlaygroundKit", targets: ["PlaygroundKit"]),
+    .library(name: "TSAIKit", targets: ["TSAIKit"]),
     .library(name: "Conformance", targets: ["Conformance"]),
   ],
   targets: [
@@ -99,11 +103,15 @@ let package = Package(
 
     // The API surfaces of the mission, over any backend.
     .target(name: "RunAnywhere", dependencies: ["GenBackend", "ModelRegistry", "Imaging", "Tensors"]),
+    .target(name: "TSAIKit", dependencies: ["GenBackend", "Imaging", "Tensors"]),
+    .target(name: "PlaygroundKit", dependencies: ["GenBackend", "Imaging", "Tensors"], swiftSettings: optimised),
 
     // Judging.
     .target(
       name: "Conformance",
-      dependencies: ["GenBackend", "RunAnywhere", "ModelRegistry", "Goldens", "Checkpoints", "Imaging", "Tensors"],
+      dependencies: [
+        "GenBackend", "RunAnywhere", "ModelRegistry", "PlaygroundKit", "TSAIKit", "Goldens", "Checkpoints", "Imaging", "Tensors",
+      ],
       swiftSettings: optimised),
 
     // Measuring and telling.
@@ -113,11 +121,15 @@ let package = Package(
     .target(
       name: "GenbenchCLI",
       dependencies: [
-        "ReferenceEngine", "GenBackend", "RunAnywhere", "ModelRegistry", "Conformance", "Measurement", "Reporting", "Goldens",
-        "Tokenizers", "Schedulers", "Checkpoints",
+        "ReferenceEngine", "GenBackend", "RunAnywhere", "ModelRegistry", "PlaygroundKit", "TSAIKit", "Conformance", "Measurement",
+        "Reporting", "Goldens", "Tokenizers", "Schedulers", "Checkpoints",
         "DiffusionModels", "VisionLanguageModels", "Kernels", "KernelContract", "Imaging", "Tensors", "CPUFeatures",
       ]),
     .executableTarget(name: "genbench", dependencies: ["GenbenchCLI"]),
+    // The worked example, which is a package of its own too; there its name is greeting-cards.
+    .executableTarget(
+      name: "GreetingCardsExample", dependencies: ["PlaygroundKit", "ReferenceEngine", "GenBackend", "Imaging", "Tensors"],
+      path: "docs/greeting-cards/Sources/greeting-cards"),
 
     // Tests.
     .target(name: "TestSupport", dependencies: ["Tensors", "Goldens", "Checkpoints"], path: "Tests/TestSupport"),
@@ -155,6 +167,12 @@ let package = Package(
       dependencies: [
         "RunAnywhere", "ModelRegistry", "ReferenceEngine", "Conformance", "GenBackend", "Imaging", "Tensors", "TestSupport",
       ]),
+    .testTarget(
+      name: "TSAIKitTests",
+      dependencies: ["TSAIKit", "ReferenceEngine", "Conformance", "GenBackend", "Imaging", "Tensors", "TestSupport"]),
+    .testTarget(
+      name: "PlaygroundKitTests",
+      dependencies: ["PlaygroundKit", "ReferenceEngine", "Conformance", "GenBackend", "Imaging", "Tensors", "TestSupport"]),
     .testTarget(
       name: "ConformanceTests",
       dependencies: [

@@ -66,7 +66,7 @@ struct ConformCommandTests {
 
   @Test(arguments: [
     ["--group", "Q"], ["--filter", "("], ["--filter", "^nothing$"], ["--over", "moon"], ["--self-test", "--list"],
-    ["--self-test", "--junit", "x.xml"],
+    ["--self-test", "--junit", "x.xml"], ["--race", "-1"], ["--race", "x"],
   ])
   func wrongUsageExitsWith64(_ words: [String]) async {
     let context = await withWords(["conform"] + words)

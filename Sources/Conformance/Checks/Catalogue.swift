@@ -5,7 +5,8 @@ public enum Catalogue {
     (defaultsChecks + inputChecks + loadChecks + resultChecks + seedChecks + safetyChecks + cancellationChecks
     + concurrencyChecks + progressChecks + modeChecks + resourceChecks + tensorChecks + crossChecks
     + visionLoadChecks + visionInputChecks + visionAnswerChecks + visionCancelChecks
-    + registryStoreChecks + registryDownloadChecks)
+    + registryStoreChecks + registryDownloadChecks
+    + tsaiStyleChecks + tsaiImageChecks + tsaiCancelChecks + playgroundSheetChecks + playgroundCreatorChecks)
     .sorted { ($0.group.rawValue, $0.id) < ($1.group.rawValue, $1.id) }
 
   /// The check of an id.

@@ -12,16 +12,19 @@ public final class CheckContext: Sendable {
   public let log = EvidenceLog()
   /// How long something may hang before that's called a failure.
   public let patience: Duration
+  /// The one race to run of those that checks run by seed; nil runs all.
+  public let raceSeed: UInt64?
   private let mutant: Mutant?
   private let rigs = Mutex<[Rig]>([])
   private let noteList = Mutex<[String]>([])
   private let folders = Mutex<[URL]>([])
   private let endings = Mutex<[@Sendable () async -> Void]>([])
 
-  init(subject: Subject, mutant: Mutant? = nil, patience: Duration) {
+  init(subject: Subject, mutant: Mutant? = nil, patience: Duration, raceSeed: UInt64? = nil) {
     self.subject = subject
     self.mutant = mutant
     self.patience = patience
+    self.raceSeed = raceSeed
   }
 
   var notes: [String] { noteList.withLock { $0 } }

@@ -26,11 +26,16 @@ public struct Runner: Sendable {
   public var patience: Duration
   /// Failures that are known.
   public var expected: ExpectedFailures
+  /// The one race to run of those that checks run by seed; nil runs all.
+  public var raceSeed: UInt64?
 
   /// Makes a runner.
-  public init(patience: Duration = .seconds(60), expected: ExpectedFailures = ExpectedFailures()) {
+  public init(
+    patience: Duration = .seconds(60), expected: ExpectedFailures = ExpectedFailures(), raceSeed: UInt64? = nil
+  ) {
     self.patience = patience
     self.expected = expected
+    self.raceSeed = raceSeed
   }
 
   /// Runs one check on one subject.
@@ -69,7 +74,7 @@ public struct Runner: Sendable {
       return .skip(
         reason: subject.world == .scripted ? "needs an engine that computes" : "needs a scripted engine; judged over one")
     }
-    let context = CheckContext(subject: subject, mutant: mutant, patience: patience)
+    let context = CheckContext(subject: subject, mutant: mutant, patience: patience, raceSeed: raceSeed)
     do {
       if !check.capabilities.isEmpty {
         let missing = check.capabilities.subtracting(try await context.rig().implementation.capabilities)

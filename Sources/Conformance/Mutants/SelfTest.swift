@@ -22,15 +22,18 @@ public struct SelfTest: Sendable {
 
   private let subjects: [Subject]
   private let patience: Duration
+  private let raceSeed: UInt64?
 
   /// Makes a self-test.
   ///
   /// - Parameters:
   ///   - subjects: Subjects over scripts, one an API, on which all checks pass.
   ///   - patience: How long a mutant may hang before that counts as a failure.
-  public init(subjects: [Subject], patience: Duration = .seconds(2)) {
+  ///   - raceSeed: The one race to run of those that checks run by seed; nil runs all.
+  public init(subjects: [Subject], patience: Duration = .seconds(2), raceSeed: UInt64? = nil) {
     self.subjects = subjects
     self.patience = patience
+    self.raceSeed = raceSeed
   }
 
   /// Makes a self-test of one API.
@@ -48,7 +51,7 @@ public struct SelfTest: Sendable {
       subject.surroundings = .surface(change(surroundings))
     }
     if let metrics = subject.metrics, let change = mutant.changeMetrics { subject.metrics = change(metrics) }
-    return await Runner(patience: patience).verdict(check, on: subject, mutant: mutant)
+    return await Runner(patience: patience, raceSeed: raceSeed).verdict(check, on: subject, mutant: mutant)
   }
 
   /// Runs checks on mutants, as far as a subject offers their API.

@@ -19,6 +19,8 @@ struct ConformCommand: Command {
       .value("filter", "regex", "Only checks whose id matches.", section: "WHAT"),
       .value("over", "list", "What the surfaces stand on: script, engine.", default: "both", isRepeatable: true, section: "WHAT"),
       .flag("self-test", "Run the checks on faulty implementations: each must be found out.", section: "WHAT"),
+      .value(
+        "race", "seed", "Run one race of the checks that run thousands, by the seed that a failure has told.", section: "WHAT"),
       .flag("list", "Print the checks without running them.", section: "WHAT"),
       .value("expected", "file", "Known failures as JSON, each with a reason and a day of expiry.", section: "WHAT"),
       .value("fixtures", "dir", "The folder with the goldens and small models.", default: "found by itself", section: "WHAT"),
@@ -35,6 +37,7 @@ struct ConformCommand: Command {
   private let worlds: Set<Check.World>
   private let isSelfTest: Bool
   private let isList: Bool
+  private let race: UInt64?
   private let expected: String?
   private let fixtures: String?
   private let isJSON: Bool
@@ -71,6 +74,14 @@ struct ConformCommand: Command {
     self.worlds = worlds.isEmpty ? Set(Check.World.allCases) : worlds
     isSelfTest = values.flag("self-test") ?? false
     isList = values.flag("list") ?? false
+    if let seed = values.string("race") {
+      guard let seed = UInt64(seed) else {
+        throw UsageError("The value '\(seed)' is invalid for '--race <seed>': expected a whole number from 0 on")
+      }
+      race = seed
+    } else {
+      race = nil
+    }
     if isSelfTest, isList { throw UsageError("--self-test and --list can't be given together") }
     expected = values.string("expected")
     fixtures = values.string("fixtures")
@@ -167,7 +178,7 @@ struct ConformCommand: Command {
   {
     let total = subjects.reduce(0) { sum, subject in sum + checks.count { $0.surface == subject.surface } }
     let display = ProgressDisplay("conform", total: total, console: context.console)
-    let runner = Runner(expected: known)
+    let runner = Runner(expected: known, raceSeed: race)
     var results: [CheckResult] = []
     for subject in subjects {
       for check in checks where check.surface == subject.surface && !context.cancellation.isCancelled {
@@ -191,7 +202,7 @@ struct ConformCommand: Command {
   private static func command(_ words: [String]) -> String {
     var kept = ["genbench"]
     var index = 0
-    let dropped: Set = ["--filter", "--group", "--json", "--junit", "--markdown", "--html", "--expected"]
+    let dropped: Set = ["--filter", "--group", "--json", "--junit", "--markdown", "--html", "--expected", "--race"]
     while index < words.count {
       let name = words[index].split(separator: "=", maxSplits: 1).first.map(String.init) ?? words[index]
       if dropped.contains(name) {

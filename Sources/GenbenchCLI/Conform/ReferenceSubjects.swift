@@ -4,6 +4,7 @@ import GenBackend
 import Kernels
 import ReferenceEngine
 import RunAnywhere
+import TSAIKit
 import Tensors
 
 /// What `genbench conform` judges: this repository's API surfaces, over scripts and over the engine of `--backend`.
@@ -30,10 +31,12 @@ struct ConformSubjects {
   }
 
   /// All surfaces over scripts, one an API.
-  static var allScripted: [Subject] { [scripted, scriptedVision, scriptedRegistry] }
+  static var allScripted: [Subject] { [scripted, scriptedVision, scriptedRegistry, scriptedTSAI, scriptedPlayground] }
 
   /// All surfaces over the engine.
-  func allOverEngine() throws -> [Subject] { [try engine()] + visionOverEngine() }
+  func allOverEngine() throws -> [Subject] {
+    [try engine()] + visionOverEngine() + [try playgroundOverEngine(), try tsaiOverEngine()].compactMap { $0 }
+  }
 
   /// `RunAnywhere` over the engine.
   func engine() throws -> Subject {
