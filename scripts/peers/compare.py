@@ -12,7 +12,7 @@ Peers: torch + diffusers (UNet, VAE, text encoders; in both memory layouts), sta
 published sizes with random weights are made once (2 GB for sd15, 7 GB for sdxl), SmolLM2-135M is fetched by scripts/get-smollm2.sh.
 
 Prints a table and writes peers.json, table.md and a plot to --out. Needs Python 3.10 and nothing else; torch runs in the peers'
-own environment. Exit code 3 when a workload failed, 7 when --gate is given and an aim isn't reached.
+own environment. Exit code 3 when a workload failed, 70 when the program changed meanwhile, 7 when --gate is given and an aim isn't reached.
 """
 
 import argparse
@@ -49,7 +49,7 @@ def available_memory():
 class Measuring:
     """One group: rounds of genbench and its peers, and what they gave."""
 
-    def __init__(self, group, wanted, options, known):
+    def __init__(self, group, wanted, options, known, digest):
         self.group, self.options = group, options
         self.quiet = Quiet(options.quiet_command)
         self.peer_of = {name: peer for peer in group.peers for name in peer.workloads}
@@ -57,11 +57,12 @@ class Measuring:
             workload.name: {
                 "name": workload.name, "title": workload.title, "unit": workload.unit, "aim": workload.aim,
                 "peer": self.peer_of[workload.name].name, "genbench_setting": group.ours.settings[0],
-                "peer_setting": None, "date": report.date(), "rounds": [],
+                "peer_setting": None, "date": report.date(), "genbench_sha256": digest, "rounds": [],
             }
             for workload in group.workloads if workload.name in wanted
         }  # fmt: skip
-        self.known = known
+        # The peers' best settings of an earlier run; one that isn't tried any more is forgotten.
+        self.known = {name: known[name] for name in self.entries if known.get(name) in self.peer_of[name].settings}
 
     def fail(self, names, error):
         """A workload that failed isn't measured again; the reason goes beside it in the table."""
@@ -91,6 +92,8 @@ class Measuring:
             self.one_round(index)
         for entry in self.entries.values():
             report.summarize(entry)
+            if "ratio" not in entry:
+                entry.setdefault("reason", "no round was complete")
 
     def one_round(self, index):
         rounds = {name: {"peer": {}} for name in self.going()}
@@ -228,7 +231,10 @@ def main():
     for group in everything:
         if not any(workload.name in wanted for workload in group.workloads):
             continue
-        measuring = Measuring(group, wanted, options, known)
+        if report.digest(options.genbench) != document["versions"]["genbench_sha256"]:
+            say(f"{options.genbench} was built anew while it was measured; start again")
+            return 70
+        measuring = Measuring(group, wanted, options, known, document["versions"]["genbench_sha256"])
         try:
             measuring.run()
         except KeyboardInterrupt:

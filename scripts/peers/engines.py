@@ -272,15 +272,13 @@ class Torch:
         self.settings = ["contiguous"] if network == "text" else ["contiguous", "channels_last"]
         self.request = {"network": network, "side": side, "batch": batch}
         self.calls = calls
-        self.warm = None
 
     def measure(self, setting, wanted, quiet):
         request = self.request | {"setting": setting}
-        if self.warm != setting or self.worker.process is None:
-            self.worker.ask(request | {"warmup": 1, "calls": 0})
-            self.warm = setting
+        # Loading and the change of layout aren't timed, and needn't be quiet.
+        self.worker.ask(request | {"warmup": 0, "calls": 0})
         with quiet, ForeignLoad(self.worker.process.pid) as load:
-            answer = self.worker.ask(request | {"warmup": 0, "calls": self.calls})
+            answer = self.worker.ask(request | {"warmup": 1, "calls": self.calls})
         memory = {"peak_rss_bytes": answer["peak_rss_bytes"]}
         return {wanted[0]: Sample([ns / 1e9 for ns in answer["ns"]], load.share, memory)}
 
@@ -296,7 +294,7 @@ class SdCli:
 
     name = "stable-diffusion.cpp"
     settings = [
-        "", "--diffusion-fa", "--diffusion-conv-direct --vae-conv-direct", "--diffusion-fa --diffusion-conv-direct --vae-conv-direct",
+        "no flags", "--fa", "--diffusion-fa", "--diffusion-conv-direct", "--vae-conv-direct", "--diffusion-conv-direct --vae-conv-direct",
     ]  # fmt: skip
 
     def __init__(self, program, model, side, steps, threads, workload):
@@ -305,8 +303,9 @@ class SdCli:
         self.workloads = [workload, workload + "-process"]
 
     def measure(self, setting, wanted, quiet):
+        flags = [] if setting == "no flags" else setting.split()
         with tempfile.TemporaryDirectory() as folder:
-            finished = execute([*self.command, *setting.split(), "--output", pathlib.Path(folder) / "image.png"], quiet)
+            finished = execute([*self.command, *flags, "--output", pathlib.Path(folder) / "image.png"], quiet)
         inside = find(r"generate_image completed in ([\d.]+)s", finished.out + finished.err, "sd-cli")
         memory = {"peak_rss_bytes": finished.peak_rss}
         samples = zip(self.workloads, (inside, [finished.seconds]))

@@ -105,13 +105,16 @@ def output(command):
     return finished.stdout.strip() if finished.returncode == 0 else None
 
 
+def digest(program):
+    return hashlib.sha256(pathlib.Path(program).read_bytes()).hexdigest()
+
+
 def versions(options, root):
     code = "import importlib.metadata as m, json, sys; print(json.dumps({n: m.version(n) for n in sys.argv[1:]}))"
     packages = output([options.python, "-c", code, "torch", "diffusers", "transformers"])
     sources = sorted(path.name for path in options.peers.glob("*_cpp_python-*") if path.is_dir())
-    digest = hashlib.sha256(pathlib.Path(options.genbench).read_bytes()).hexdigest()
     return {
-        "genbench": output([options.genbench, "--version"]), "genbench_sha256": digest,
+        "genbench": output([options.genbench, "--version"]), "genbench_sha256": digest(options.genbench),
         "commit": output(["git", "-C", root, "rev-parse", "--short", "HEAD"]),
         "python_packages": json.loads(packages) if packages else None, "built_from": sources,
     }  # fmt: skip
@@ -140,9 +143,9 @@ def plot(folder, document):
     rows = [entry for entry in document["workloads"] if "ratio" in entry]
     if not rows:
         return "nothing was measured, so no plot"
-    lines = ["# index ratio min max aim peer workload"]
+    lines = ["# index ratio min max aim peer workload (aim 0: there is none)"]
     for index, entry in enumerate(reversed(rows)):
-        aim = entry["aim"] or "NaN"
+        aim = entry["aim"] or 0
         lines.append(f"{index} {entry['ratio']:.4f} {entry['ratio_min']:.4f} {entry['ratio_max']:.4f} {aim} \"{entry['peer']}\" \"{entry['name']}\"")
     (folder / "ratios.dat").write_text("\n".join(lines) + "\n")
     cpu = document["machine"].get("cpu", "?")
@@ -162,10 +165,10 @@ set ytics noenhanced
 set key off
 set arrow 1 from 1, graph 0 to 1, graph 1 nohead lc rgb "#444444" lw 1.5
 set style fill solid 0.85 noborder
-colour(r, a) = (a == a ? (r >= a ? 0x2a9d5c : (r >= 1 ? 0xe0a030 : 0xc8553d)) : (r >= 1 ? 0x2a9d5c : 0xc8553d))
+colour(ratio, aim) = (ratio < 1 ? 0xc8553d : (ratio < aim ? 0xe0a030 : 0x2a9d5c))
 plot "ratios.dat" using (1):1:(1):2:($1 - 0.32):($1 + 0.32):(colour($2, $5)):ytic(7) with boxxyerror lc rgb variable, \\
   "" using 2:1:3:4 with xerrorbars pt 0 lw 2 lc rgb "#222222", \\
-  "" using 5:1 with points pt 13 ps 1.6 lc rgb "#1f4e9c", \\
+  "" using ($5 > 0 ? $5 : NaN):1 with points pt 13 ps 1.6 lc rgb "#1f4e9c", \\
   "" using 4:1:(sprintf("  %.2f", $2)) with labels left font ",10"
 """)
     if not shutil.which("gnuplot"):
