@@ -62,7 +62,11 @@ class Measuring:
             for workload in group.workloads if workload.name in wanted
         }  # fmt: skip
         # The peers' best settings of an earlier run; one that isn't tried any more is forgotten.
-        self.known = {name: known[name] for name in self.entries if known.get(name) in self.peer_of[name].settings}
+        self.known = {}
+        for name in self.entries:
+            setting = known.get(name) or known.get(name.replace("-bf16", ""))
+            if setting in self.peer_of[name].settings:
+                self.known[name] = setting
 
     def fail(self, names, error):
         """A workload that failed isn't measured again; the reason goes beside it in the table."""

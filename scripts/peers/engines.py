@@ -95,6 +95,10 @@ def find(pattern, text, program):
 # ---------------------------------------------------------------- genbench
 
 
+def setting_name(threads, precision):
+    return f"threads={threads}" + ("" if precision == "f32" else f" precision={precision}")
+
+
 class GenbenchImages:
     """`genbench run` on one model at one size: every stage's samples after the first."""
 
@@ -104,7 +108,7 @@ class GenbenchImages:
         self.program, self.model, self.side, self.steps, self.repetitions = program, model, side, steps, repetitions
         self.threads, self.precision, self.stages = threads, precision, stages
         self.workloads = list(stages)
-        self.settings = [f"threads={threads}" + ("" if precision == "f32" else f" precision={precision}")]
+        self.settings = [setting_name(threads, precision)]
 
     def measure(self, _, wanted, quiet):
         stages = {self.stages[workload] for workload in wanted}
@@ -150,11 +154,11 @@ class GenbenchImage:
 
     name = "genbench"
 
-    def __init__(self, program, model, side, steps, threads, workload):
-        self.command = [program, "generate", "--model", model, "--width", side, "--height", side, "--steps", steps, *IMAGE,
+    def __init__(self, program, model, side, steps, threads, workload, precision="f32"):
+        self.command = [program, "generate", "--precision", precision, "--model", model, "--width", side, "--height", side, "--steps", steps, *IMAGE,
                         "--scheduler", "euler", "--threads", threads, "--guidance-scale", 7, "--json", "--no-safety-checker"]  # fmt: skip
         self.workloads = [workload, workload + "-process"]
-        self.settings = [f"threads={threads}"]
+        self.settings = [setting_name(threads, precision)]
 
     def measure(self, _, wanted, quiet):
         with tempfile.TemporaryDirectory() as folder:

@@ -32,6 +32,7 @@ class Quiet:
         if self.process:
             self.process.stdin.close()
             self.process.wait()
+            self.process.stdout.close()
             self.process = None
 
 

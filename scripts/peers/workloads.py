@@ -121,15 +121,18 @@ def groups(options, files):
     unets("sd15", 64, "f32", 1.5, 7 * GIB, vae_aim=1.5)
     texts("sd15", 3 * GIB)
 
-    image = "image-sd15-256"
-    workloads = [
-        Workload(image, "sd15 image 256×256, 4 steps, f16 weights", "s", 6),
-        Workload(image + "-process", "the same with loading, whole process", "s", None),
-    ]
-    ours = GenbenchImage(program, files.diffusers("sd15"), 256, 4, threads, image)
-    peers = [SdCli(options.peers / "sd-cli", files.diffusers("sd15"), 256, 4, threads, image)]
-    result.append(Group(image, workloads, ours, peers, lambda: files.make_diffusers("sd15"), 5 * GIB))
+    def images(precision, aim):
+        name = "image-sd15-256" + ("" if precision == "f32" else "-" + precision)
+        arithmetic = {"f32": "", "bf16": ", bf16 arithmetic"}[precision]
+        workloads = [
+            Workload(name, f"sd15 image 256×256, 4 steps, f16 weights{arithmetic}", "s", aim),
+            Workload(name + "-process", "the same with loading, whole process", "s", None),
+        ]
+        ours = GenbenchImage(program, files.diffusers("sd15"), 256, 4, threads, name, precision)
+        peers = [SdCli(options.peers / "sd-cli", files.diffusers("sd15"), 256, 4, threads, name)]
+        result.append(Group(name, workloads, ours, peers, lambda: files.make_diffusers("sd15"), 5 * GIB))
 
+    images("f32", 6)
     language("q4_1", files.q4, files.make_q4)
     language("q8_0", files.q8, files.make_q8)
 
@@ -139,6 +142,7 @@ def groups(options, files):
     ours = GenbenchVision(program, files.vision, threads, vision, 49154, 64)
     result.append(Group(vision, workloads, ours, [MtmdCli(options.peers / "llama-mtmd-cli", files.vision, threads, vision)], files.make_vision))
 
+    images("bf16", None)
     unets("sd15", 32, "bf16", 1.2, 4 * GIB)
     unets("sd15", 64, "bf16", 1.2, 4 * GIB)
     unets("sdxl", 64, "f32", 1.3, 13 * GIB)
