@@ -49,6 +49,9 @@ let package = Package(
     .systemLibrary(
       name: "CTurboJPEG", path: "Sources/CTurboJPEG", pkgConfig: "libturbojpeg",
       providers: [.apt(["libturbojpeg0-dev"]), .brew(["jpeg-turbo"])]),
+    .systemLibrary(
+      name: "CSQLite", path: "Sources/CSQLite", pkgConfig: "sqlite3",
+      providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
     .target(name: "CPUFeatures", path: "Sources/CPUFeatures"),
 
     // Values and files.
@@ -96,8 +99,9 @@ let package = Package(
       swiftSettings: optimised),
 
     // Measuring and telling.
-    .target(name: "Measurement", dependencies: ["GenBackend", "Tensors"]),
-    .target(name: "Reporting", dependencies: ["Measurement"]),
+    .target(name: "Measurement", dependencies: ["GenBackend", "Tensors"], swiftSettings: optimised),
+    .target(
+      name: "Reporting", dependencies: ["Measurement", "Conformance", "GenBackend", "Checkpoints", "Tensors", "CSQLite"]),
     .target(
       name: "GenbenchCLI",
       dependencies: [
@@ -143,8 +147,9 @@ let package = Package(
       dependencies: [
         "Conformance", "GenbenchCLI", "RunAnywhere", "GenBackend", "Checkpoints", "Goldens", "Imaging", "Tensors", "TestSupport",
       ]),
-    .testTarget(name: "MeasurementTests", dependencies: ["Measurement", "GenBackend", "TestSupport"]),
-    .testTarget(name: "ReportingTests", dependencies: ["Reporting", "Measurement", "TestSupport"]),
+    .testTarget(name: "MeasurementTests", dependencies: ["Measurement", "GenBackend", "Goldens", "TestSupport"]),
+    .testTarget(
+      name: "ReportingTests", dependencies: ["Reporting", "Measurement", "GenBackend", "Checkpoints", "Tensors", "TestSupport"]),
     .testTarget(
       name: "GenbenchCLITests",
       dependencies: [

@@ -13,6 +13,8 @@ public struct Stage: RawRepresentable, Sendable, Hashable, Codable, CustomString
 
   /// Opening the files and building the networks.
   public static let load = Stage(rawValue: "load")
+  /// Predicting what the request needs, so that what doesn't fit is refused.
+  public static let plan = Stage(rawValue: "plan")
   /// Prompt to token ids.
   public static let tokenize = Stage(rawValue: "tokenize")
   /// Ids to embeddings.

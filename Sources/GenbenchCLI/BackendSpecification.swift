@@ -4,6 +4,8 @@ public struct BackendSpecification: Sendable, Hashable {
   public enum Kind: String, Sendable, Hashable, CaseIterable {
     /// The engine in the box.
     case reference = "ref"
+    /// An engine that does nothing, for what the harness itself costs.
+    case null
   }
 
   /// The engine.
@@ -12,10 +14,13 @@ public struct BackendSpecification: Sendable, Hashable {
   public var kernels: String?
   /// Worker threads; nil is one for each core.
   public var threads: Int?
+  /// Whether `GENBENCH_FAULT` has no say: for the engine that others are judged by.
+  public var isFaultless = false
 
   /// Makes a specification.
-  public init(kind: Kind = .reference, kernels: String? = nil, threads: Int? = nil) {
+  public init(kind: Kind = .reference, kernels: String? = nil, threads: Int? = nil, isFaultless: Bool = false) {
     self.kind = kind
+    self.isFaultless = isFaultless
     self.kernels = kernels
     self.threads = threads
   }
@@ -45,7 +50,9 @@ public struct BackendSpecification: Sendable, Hashable {
 
   /// The options that commands with an engine share.
   static let options: [CommandOption] = [
-    .value("backend", "spec", "The engine: ref, or with settings as in ref:threads=1.", default: "ref", section: "ENGINE"),
+    .value(
+      "backend", "spec", "The engine: ref, or with settings as in ref:threads=1; null does nothing.", default: "ref",
+      section: "ENGINE"),
     .value(
       "kernels", "set", "The operators: SIMD and threads, or plain loops with sums in Double.", default: "fast",
       values: kernelSets, section: "ENGINE"),

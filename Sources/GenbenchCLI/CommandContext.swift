@@ -14,16 +14,20 @@ public struct CommandContext: Sendable {
   public var interrupts: Interrupts
   /// Makes the engine that a `--backend` describes.
   public var makeBackend: @Sendable (BackendSpecification) async throws -> any GenBackend
+  /// The program that sessions of a run are started from; nil measures in this process.
+  public var executable: String?
 
   /// Makes a context.
   public init(
     console: Console, environment: [String: String], words: [String] = [], interrupts: Interrupts = Interrupts(),
+    executable: String? = nil,
     makeBackend: @escaping @Sendable (BackendSpecification) async throws -> any GenBackend
   ) {
     self.console = console
     self.environment = environment
     self.words = words
     self.interrupts = interrupts
+    self.executable = executable
     self.makeBackend = makeBackend
   }
 

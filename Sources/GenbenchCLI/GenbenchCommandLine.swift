@@ -13,10 +13,18 @@ public enum GenbenchCommandLine {
     let sources = interrupts.listen()
     let context = CommandContext(
       console: Console(style: .detect(environment: environment)), environment: environment,
-      words: Array(CommandLine.arguments.dropFirst()), interrupts: interrupts, makeBackend: makeBackend)
+      words: Array(CommandLine.arguments.dropFirst()), interrupts: interrupts, executable: ownPath(), makeBackend: makeBackend)
     let status = await run(context)
     withExtendedLifetime(sources) {}
     exit(status.code)
+  }
+
+  /// The file of this program, so that it can start itself.
+  private static func ownPath() -> String? {
+    #if os(Linux)
+      if let path = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe") { return path }
+    #endif
+    return Bundle.main.executablePath
   }
 
   /// Runs the words of a context; prints the reason when it isn't success.
@@ -24,6 +32,7 @@ public enum GenbenchCommandLine {
     let console = context.console
     let parser = ArgumentParser(root: GenbenchCommand.self, version: version, columns: console.style.columns)
     let status: ProgramExit
+    if context.words.first == SessionWorker.word { return await SessionWorker.run(context) }
     do {
       switch try parser.parse(context.words) {
       case .text(let text):

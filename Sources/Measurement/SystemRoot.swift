@@ -18,6 +18,11 @@ public struct SystemRoot: Sendable, Hashable {
   /// A file that holds one whole number.
   public func int(_ name: String) -> Int? { text(name).flatMap { Int($0) } }
 
+  /// The names in a folder that begin with a prefix, sorted; none when it's absent.
+  public func names(_ folder: String, prefix: String) -> [String] {
+    ((try? FileManager.default.contentsOfDirectory(atPath: path + "/" + folder)) ?? []).filter { $0.hasPrefix(prefix) }.sorted()
+  }
+
   /// `Key:   value` lines, as in `/proc/meminfo`; the first value of a repeated key.
   public func table(_ name: String) -> [String: String] {
     guard let text = text(name) else { return [:] }

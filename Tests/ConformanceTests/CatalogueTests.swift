@@ -53,6 +53,7 @@ struct CatalogueTests {
     #expect(Set(ids).count == ids.count)
     let wanted =
       (1...73).map { "D-" + ($0 < 10 ? "0\($0)" : "\($0)") } + (1...11).map { "X-" + ($0 < 10 ? "0\($0)" : "\($0)") }
+      + (1...7).map { "S-0\($0)" }
     #expect(ids.sorted() == wanted.sorted())
     #expect(Catalogue.all.allSatisfy { $0.statement.hasSuffix(".") })
     #expect(Catalogue.check("D-04")?.level == .derived && Catalogue.check("none") == nil)

@@ -175,7 +175,11 @@ private func message(_ words: String...) -> String? {
     "genbench", "genbench run", "genbench generate", "genbench describe", "genbench complete", "genbench tokenize",
     "genbench schedule", "genbench latents",
     "genbench models",
-    "genbench models list", "genbench models show", "genbench models plan",
+    "genbench models list", "genbench models show", "genbench models plan", "genbench compare", "genbench baseline",
+    "genbench baseline save", "genbench baseline list", "genbench baseline show", "genbench baseline delete",
+    "genbench calibrate",
+    "genbench diff", "genbench report", "genbench plot", "genbench history", "genbench history import", "genbench history list",
+    "genbench history trend", "genbench history query", "genbench doctor", "genbench schema",
   ]
 
   /// `GENBENCH_RECORD=all` writes the pages anew.

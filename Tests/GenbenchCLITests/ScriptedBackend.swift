@@ -103,6 +103,20 @@ final class ScriptedBackend: GenBackend {
   }
 
   func generateText(_ request: TextRequest, control: GenerationControl) async throws -> TextResult {
-    throw BackendError(.notSupported, "images only")
+    let start = MonotonicTime.nanoseconds()
+    span(.tokenize, nil, control) {}
+    span(.prefill, nil, control) {}
+    var first: UInt64?
+    for token in 0..<min(request.maxTokens, 5) {
+      if token > 0 { span(.decode, token - 1, control) {} }
+      if control.cancellation.isCancelled { throw BackendError(.cancelled, "the request was cancelled") }
+      let now = MonotonicTime.nanoseconds()
+      first = first ?? now
+      control.onEvent(.token(id: token, text: "t", timeNs: now))
+    }
+    let end = MonotonicTime.nanoseconds()
+    return TextResult(
+      text: "ttttt", ids: [0, 1, 2, 3, 4], promptIDs: [1, 2, 3], finishReason: .stop, timeToFirstTokenNs: (first ?? end) - start,
+      totalNs: end - start, prefillTokensPerSecond: 100, decodeTokensPerSecond: 50)
   }
 }

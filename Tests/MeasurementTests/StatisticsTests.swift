@@ -58,7 +58,8 @@ import Testing
     let text = String(decoding: try encoder.encode(Summary([7])), as: UTF8.self)
     #expect(
       text
-        == #"{"ci":null,"cv":null,"mad":0,"max":7,"mean":7,"median":7,"min":7,"n":1,"percentiles":{"50":7},"stddev":null}"#)
+        == #"{"ci":null,"cv":null,"mad":0,"max":7,"mean":7,"median":7,"min":7,"n":1,"outliers_mild":0,"outliers_severe":0,"percentiles":{"50":7},"stddev":null}"#
+    )
     #expect(try JSONDecoder().decode(Summary.self, from: Data(text.utf8)) == Summary([7]))
     #expect(try JSONDecoder().decode(Summary.self, from: Data(#"{"n":0,"percentiles":{}}"#.utf8)).median == nil)
   }

@@ -87,6 +87,28 @@ struct PipelineGoldenTests {
     try compare(result.trace, golden, attributes.tolerances)
   }
 
+  @Test(arguments: ["sd15", "sd20", "sdxl"])
+  func bfloat16HasItsOwnBounds(_ variant: String) async throws {
+    let golden = try #require(try Fixtures.cases(in: "pipelines/\(variant)").first { $0.id.hasSuffix("/ddim") })
+    let attributes = try golden.attributes(Attributes.self)
+    // The reference kernels round as the fast ones do, on every machine.
+    let backend = try makeBackend(.reference)
+    let path = Fixtures.folder.appendingPathComponent(attributes.model).path
+    let model = try await backend.load(LoadRequest(path: path, safety: .off, precision: "bf16"), control: GenerationControl())
+    let request = try request(attributes, golden: golden, model: model.id)
+    let trace = try await backend.generateImages(request, control: GenerationControl()).trace
+    let bound = GoldenCase.Tolerance(
+      metric: .relative, limit: 0.03, reason: "2⁻⁹ a factor, averaged over each sum, through some fifty layers a step")
+    let exact = GoldenCase.Tolerance(metric: .relative, limit: 1e-4, reason: "must not be met: the arithmetic is another one")
+    let image = try #require(trace["image"])
+    let picture = GoldenCase.Tolerance(metric: .psnrDb, limit: 30, reason: "no difference that an eye would find")
+    let mismatch = picture.mismatch(actual: image, expected: try golden.tensor("image"))
+    #expect(mismatch == nil, "\(mismatch ?? "")")
+    let embeddings = try #require(trace["prompt_embeds"])
+    #expect(bound.mismatch(actual: embeddings, expected: try golden.tensor("prompt_embeds")) == nil)
+    #expect(exact.mismatch(actual: embeddings, expected: try golden.tensor("prompt_embeds")) != nil)
+  }
+
   @Test func blockTracesHoldEveryBlock() async throws {
     let golden = try #require(try Fixtures.cases(in: "pipelines/sd15").first { $0.id.hasSuffix("/ddim") })
     let attributes = try golden.attributes(Attributes.self)

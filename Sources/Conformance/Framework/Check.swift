@@ -20,6 +20,8 @@ public struct Check: Sendable, CustomStringConvertible {
     case diffusion = "D"
     /// Metrics and what concerns every system.
     case cross = "X"
+    /// Whether pictures show what prompts say.
+    case semantics = "S"
     /// Numbers against goldens.
     case numerics
   }

@@ -1,12 +1,12 @@
 import Checkpoints
 import Foundation
-import GenBackend
-import Goldens
-import Tensors
+public import GenBackend
+public import Goldens
+public import Tensors
 
 /// A whole trajectory: everything that a trace tells, in the order in which it comes about.
-struct PipelineCase {
-  private struct Attributes: Decodable {
+public struct PipelineCase: Sendable {
+  private struct Attributes: Decodable, Sendable {
     var model: String
     var prompt: String
     var negative_prompt: String?
@@ -25,10 +25,16 @@ struct PipelineCase {
   private let golden: GoldenCase
   private let attributes: Attributes
 
-  init(_ golden: GoldenCase) throws {
+  /// Takes a golden of the area `pipelines`.
+  ///
+  /// - Throws: When it lacks something that a request needs.
+  public init(_ golden: GoldenCase) throws {
     self.golden = golden
     attributes = try golden.attributes(Attributes.self)
   }
+
+  /// The model's path below the fixtures.
+  public var model: String { attributes.model }
 
   func check(_ context: CheckContext, _ engine: EngineUnderTest) async throws {
     guard let backend = try await context.rig().backend else { throw CheckSkip("the engine doesn't speak GenBackend") }
@@ -41,10 +47,13 @@ struct PipelineCase {
     }
     let trace = try await backend.generateImages(request(model: model.id), control: GenerationControl()).trace
     await backend.unload(model.id)
-    try compare(trace, context)
+    context.note(try compare(trace))
   }
 
-  private func request(model: ModelID) throws -> ImageRequest {
+  /// What the golden was made from, for a loaded model.
+  ///
+  /// - Throws: `CheckpointError` when its tensors can't be read.
+  public func request(model: ModelID) throws -> ImageRequest {
     var request = ImageRequest(model: model, prompt: attributes.prompt)
     request.negativePrompt = attributes.negative_prompt
     request.size = ImageSize(width: attributes.width, height: attributes.height)
@@ -66,8 +75,10 @@ struct PipelineCase {
     return request
   }
 
-  /// The first entry that is off, with what agreed before it: that tells the stage and the step.
-  private func compare(_ trace: [String: Tensor], _ context: CheckContext) throws {
+  /// Compares a trace with the golden; how far it's off, in a sentence.
+  ///
+  /// - Throws: ``CheckFailure`` that names the first entry that is off, its stage and step, and what agreed before it.
+  public func compare(_ trace: [String: Tensor]) throws -> String {
     let names = try golden.tensors().weightNames.filter { !$0.hasPrefix("input.") }.sorted { Self.rank($0) < Self.rank($1) }
     var last = "nothing before it"
     var worst = 0.0
@@ -88,7 +99,7 @@ struct PipelineCase {
       worst = max(worst, Comparison(actual: actual, expected: expected)?.maxRelative ?? 0)
       last = name
     }
-    context.note("\(names.count) entries, worst relative error \(Float(worst))")
+    return "\(names.count) entries, worst relative error \(Float(worst))"
   }
 
   private static func kind(of name: String) -> String {
@@ -97,7 +108,7 @@ struct PipelineCase {
   }
 
   /// The order in which a pipeline makes its entries.
-  static func rank(_ name: String) -> (Int, Int, String) {
+  public static func rank(_ name: String) -> (Int, Int, String) {
     switch kind(of: name) {
     case "prompt_embeds", "negative_prompt_embeds", "pooled_prompt_embeds", "negative_pooled_prompt_embeds": (0, 0, name)
     case "timesteps": (1, 0, name)
@@ -110,7 +121,8 @@ struct PipelineCase {
 
   private static func step(of name: String) -> Int { name.split(separator: ".").last.flatMap { Int($0) } ?? 0 }
 
-  private static func stage(of name: String) -> String {
+  /// The part of the pipeline that makes an entry.
+  public static func stage(of name: String) -> String {
     switch kind(of: name) {
     case "timesteps": "the scheduler's plan"
     case "latents.init": "the noise, or the start image's latents"

@@ -45,9 +45,9 @@ extension ConformanceReport {
 }
 
 /// Text in XML and HTML.
-enum XML {
+package enum XML {
   /// The text with its special characters escaped; control characters that XML can't hold become `?`.
-  static func escaped(_ text: String) -> String {
+  package static func escaped(_ text: String) -> String {
     var output = ""
     for scalar in text.unicodeScalars {
       switch scalar {

@@ -1,5 +1,5 @@
 /// A page that needs no script and no other file, in light and dark.
-enum HTMLPage {
+package enum HTMLPage {
   static let style = """
     :root{color-scheme:light dark;--bg:#fff;--fg:#1c2430;--dim:#5c6675;--line:#dde2e9;--head:#f4f6f9;--pass:#177245;--fail:#b3261e;--skip:#7a8494;--warn:#9a6700}
     @media(prefers-color-scheme:dark){:root{--bg:#12161c;--fg:#e3e8ef;--dim:#98a3b3;--line:#2b333f;--head:#1a2029;--pass:#5fd08f;--fail:#ff8a80;--skip:#8390a2;--warn:#e3b341}}
@@ -14,7 +14,7 @@ enum HTMLPage {
     pre{white-space:pre-wrap;overflow-wrap:anywhere;margin:.4rem 0;font:13px/1.45 ui-monospace,monospace;color:var(--dim)}
     """
 
-  static func page(title: String, body: [String]) -> String {
+  package static func page(title: String, body: [String]) -> String {
     """
     <!doctype html>
     <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">

@@ -43,6 +43,14 @@ public struct DiffusionArchitecture: Sendable {
 ///
 /// Found by building the real networks on an inventory of parameters and running them on operators that only count.
 public struct ModelPlan: Sendable {
+  /// An operator at one shape, and how often a pass calls it.
+  public struct OperatorCalls: Sendable, Hashable {
+    /// The shape.
+    public var shape: OperatorShape
+    /// Calls of one pass.
+    public var count: Int
+  }
+
   /// One network, run once.
   public struct Component: Sendable, Hashable {
     /// The folder's name in a diffusers model: `unet`.
@@ -53,8 +61,12 @@ public struct ModelPlan: Sendable {
     public var parameters: [ParameterInventory.Parameter]
     /// Floating-point operations of one pass for one image (batch 1).
     public var floatingPointOperations: Double
+    /// Bytes that its operators read and write in that pass: operands, weights, results.
+    public var bytesMoved: Double
     /// The most bytes that activations take at a time in a pass as the pipeline makes it (batch 2 under guidance).
     public var peakActivationBytes: Int
+    /// Every operator's shapes in that pass as the pipeline makes it, with the number of calls.
+    public var operators: [OperatorCalls]
 
     /// The number of weights.
     public var parameterCount: Int { parameters.reduce(0) { $0 + $1.shape.elementCount } }
@@ -154,12 +166,15 @@ public struct ModelPlan: Sendable {
     let run = try build(ParameterLoader(inventory, kernels: kernels))
     try BufferPool.withOwnPool { _ in try run(1, context) }
     let operations = kernels.floatingPointOperations
+    let traffic = kernels.bytesMoved
+    let called = OperatorInventory()
     let peak = try BufferPool.withOwnPool { pool in
-      try run(batch, context)
+      try run(batch, ExecutionContext(kernels: called))
       return pool.statistics.peakBytes
     }
     return Component(
       name: name, className: className, parameters: inventory.parameters, floatingPointOperations: operations,
-      peakActivationBytes: peak)
+      bytesMoved: traffic, peakActivationBytes: peak,
+      operators: called.operators.map { OperatorCalls(shape: $0.shape, count: $0.count) })
   }
 }

@@ -2,12 +2,13 @@ public import KernelContract
 import Synchronization
 public import Tensors
 
-/// Operators that compute nothing: they count floating-point operations and return tensors of the right shape.
+/// Operators that compute nothing: they count floating-point operations and traffic, and return tensors of the right shape.
 ///
 /// The results are never written, so they take address space only; the buffer pool still sees when each is born and dies,
 /// which gives the peak of the activations of a real run.
 public final class PlanningKernels: KernelSet {
   private let operations = Mutex(0.0)
+  private let traffic = Mutex(0.0)
 
   /// Makes a set with its count at zero.
   public init() {}
@@ -18,6 +19,13 @@ public final class PlanningKernels: KernelSet {
   public var threadCount: Int { 1 }
   /// Floating-point operations so far: two for each multiplication-addition of products, convolutions and attention.
   public var floatingPointOperations: Double { operations.withLock { $0 } }
+
+  /// Bytes that the operators read and write so far: each one its operands, its weights as stored, and its result, once.
+  public var bytesMoved: Double { traffic.withLock { $0 } }
+
+  private func move(_ elements: Int, weightBytes: Int = 0) {
+    traffic.withLock { $0 += 4 * Double(elements) + Double(weightBytes) }
+  }
 
   private func count(_ terms: Int...) {
     operations.withLock { $0 += 2 * terms.reduce(1.0) { $0 * Double($1) } }
@@ -30,6 +38,8 @@ public final class PlanningKernels: KernelSet {
     _ input: Tensor, weight: LinearWeight, bias: Tensor?, activation: Activation, residual: Tensor?
   ) -> Tensor {
     count(input.count, weight.outFeatures)
+    let rows = input.count / max(1, weight.inFeatures)
+    move(input.count + rows * weight.outFeatures + (residual?.count ?? 0), weightBytes: weight.view.bytes.count)
     return blank(Shape(Array(input.shape.dimensions.dropLast()) + [weight.outFeatures]))
   }
 
@@ -46,44 +56,60 @@ public final class PlanningKernels: KernelSet {
     let height = options.outputHeight(input.shape[1], kernel: weight.kernelHeight)
     let width = options.outputWidth(input.shape[2], kernel: weight.kernelWidth)
     count(input.shape[0], height, width, weight.view.shape.elementCount)
+    move(
+      input.count + input.shape[0] * height * width * weight.outChannels + (residual?.count ?? 0),
+      weightBytes: weight.view.bytes.count)
     return blank([input.shape[0], height, width, weight.outChannels])
   }
 
   /// Counts nothing: its cost is memory traffic.
   public func groupNorm(
     _ input: Tensor, groupCount: Int, weight: Tensor, bias: Tensor, epsilon: Float, activation: Activation
-  ) -> Tensor { blank(input.shape) }
+  ) -> Tensor { through(input) }
 
-  /// Counts nothing.
-  public func layerNorm(_ input: Tensor, weight: Tensor, bias: Tensor, epsilon: Float) -> Tensor { blank(input.shape) }
+  /// Counts no operations.
+  public func layerNorm(_ input: Tensor, weight: Tensor, bias: Tensor, epsilon: Float) -> Tensor { through(input) }
 
-  /// Counts nothing.
-  public func rmsNorm(_ input: Tensor, weight: Tensor, epsilon: Float) -> Tensor { blank(input.shape) }
+  /// Counts no operations.
+  public func rmsNorm(_ input: Tensor, weight: Tensor, epsilon: Float) -> Tensor { through(input) }
+
+  /// A tensor read and one of its shape written.
+  private func through(_ input: Tensor) -> Tensor {
+    move(2 * input.count)
+    return blank(input.shape)
+  }
 
   /// Counts both products, without regard to a mask.
   public func attention(query: Tensor, key: Tensor, value: Tensor, options: AttentionOptions) -> Tensor {
     count(2, query.count, key.shape[1])
+    move(2 * query.count + key.count + value.count)
     return blank(query.shape)
   }
 
-  /// Counts nothing.
+  /// Counts no operations.
   public func geglu(_ input: Tensor) -> Tensor {
-    blank(Shape(Array(input.shape.dimensions.dropLast()) + [input.shape[-1] / 2]))
+    move(input.count + input.count / 2)
+    return blank(Shape(Array(input.shape.dimensions.dropLast()) + [input.shape[-1] / 2]))
   }
 
-  /// Counts nothing.
-  public func activate(_ input: Tensor, _ activation: Activation) -> Tensor { blank(input.shape) }
+  /// Counts no operations.
+  public func activate(_ input: Tensor, _ activation: Activation) -> Tensor { through(input) }
 
-  /// Counts nothing.
-  public func add(_ left: Tensor, _ right: Tensor) -> Tensor { blank(left.shape) }
+  /// Counts no operations.
+  public func add(_ left: Tensor, _ right: Tensor) -> Tensor {
+    move(right.count)
+    return through(left)
+  }
 
-  /// Counts nothing.
+  /// Counts no operations.
   public func concatenateChannels(_ parts: [Tensor]) -> Tensor {
-    blank(Shape(Array(parts[0].shape.dimensions.dropLast()) + [parts.reduce(0) { $0 + $1.shape[-1] }]))
+    move(2 * parts.reduce(0) { $0 + $1.count })
+    return blank(Shape(Array(parts[0].shape.dimensions.dropLast()) + [parts.reduce(0) { $0 + $1.shape[-1] }]))
   }
 
-  /// Counts nothing.
+  /// Counts no operations.
   public func upsampleNearest2x(_ input: Tensor) -> Tensor {
-    blank([input.shape[0], 2 * input.shape[1], 2 * input.shape[2], input.shape[3]])
+    move(5 * input.count)
+    return blank([input.shape[0], 2 * input.shape[1], 2 * input.shape[2], input.shape[3]])
   }
 }

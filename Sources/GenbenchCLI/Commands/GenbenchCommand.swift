@@ -6,7 +6,9 @@ struct GenbenchCommand: Command {
       Results go to stdout, talk to stderr. Without files at hand everything runs on the small models of the repository.
       """,
     subcommands: [
-      RunCommand.self, ConformCommand.self, GenerateCommand.self, DescribeCommand.self, CompleteCommand.self,
+      RunCommand.self, ConformCommand.self, CompareCommand.self, BaselineCommand.self, CalibrateCommand.self, ReportCommand.self,
+      PlotCommand.self, HistoryCommand.self, DiffCommand.self, DoctorCommand.self, SchemaCommand.self, GenerateCommand.self,
+      DescribeCommand.self, CompleteCommand.self,
       TokenizeCommand.self,
       ScheduleCommand.self, LatentsCommand.self, ModelsCommand.self,
     ],

@@ -28,6 +28,8 @@ public struct CommandOption: Sendable, Hashable {
   public var isRequired: Bool
   /// The heading in the help that it stands under; nil is `OPTIONS`.
   public var section: String?
+  /// Whether the help leaves it out.
+  public var isHidden = false
 
   /// Makes an option with a value.
   public static func value(

@@ -39,13 +39,13 @@ struct HelpText {
       blocks.append(list("ARGUMENTS", command.arguments.map { ("<\($0.name)>", $0.help) }))
     }
     var sections: [String] = []
-    for option in command.options {
+    for option in command.options where !option.isHidden {
       if let section = option.section, !sections.contains(section) { sections.append(section) }
     }
     for section in sections {
-      blocks.append(list(section, command.options.filter { $0.section == section }.map { (label($0), help($0)) }))
+      blocks.append(list(section, command.options.filter { $0.section == section && !$0.isHidden }.map { (label($0), help($0)) }))
     }
-    var general = command.options.filter { $0.section == nil }.map { (label($0), help($0)) }
+    var general = command.options.filter { $0.section == nil && !$0.isHidden }.map { (label($0), help($0)) }
     if isRoot { general.append(("--version", "Show the version.")) }
     general.append(("-h, --help", "Show help information."))
     blocks.append(list("OPTIONS", general))

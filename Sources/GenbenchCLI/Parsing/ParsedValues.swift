@@ -54,6 +54,9 @@ public struct ParsedValues: Sendable {
     return flags[name]
   }
 
+  /// Whether an option was given in any form.
+  func isSet(_ name: String) -> Bool { texts[name] != nil || flags[name] != nil }
+
   /// The text of an option; nil when absent.
   public func string(_ name: String) -> String? {
     assert(option(name).name == name)

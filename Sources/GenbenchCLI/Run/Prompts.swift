@@ -59,15 +59,24 @@ enum Prompts {
     "nothing but sky",
   ]
 
-  /// Reads `--prompts`: a number takes the first of the built-in set, anything else is a file with one prompt a line.
-  static func choose(_ text: String?, default count: Int) throws -> [String] {
-    guard let text else { return Array(standard.prefix(count)) }
+  /// What text models are asked, about an image where they see one.
+  static let questions: [String] = [
+    "Describe this image.", "Which colours do you see?", "What is in the middle?",
+    "Is there any text in the picture? If so, what does it say?", "Write a caption of at most ten words.",
+    "List three things that are not in this picture, and say why somebody might expect them there.",
+  ]
+
+  /// Reads `--prompts`: a number takes the first of a built-in set, anything else is a file with one prompt a line.
+  ///
+  /// - Parameter count: How many of the set when nothing is said; nil is all.
+  static func choose(_ text: String?, from set: [String], default count: Int?) throws -> [String] {
+    guard let text else { return Array(set.prefix(count ?? set.count)) }
     if let number = Int(text) {
       guard (1...standard.count).contains(number) else {
         throw UsageError(
           "The value '\(text)' is invalid for '--prompts <n|file>': expected 1...\(standard.count) built-in prompts, or a file")
       }
-      return Array(standard.prefix(number))
+      return Array(set.prefix(number))
     }
     guard let data = FileManager.default.contents(atPath: text) else {
       throw CommandError(.inputMissing, "--prompts \(text): no such file, or it can't be read")

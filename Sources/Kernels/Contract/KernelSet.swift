@@ -18,6 +18,9 @@ public protocol KernelSet: Sendable {
   /// How many threads it uses.
   var threadCount: Int { get }
 
+  /// The set with other arithmetic in its matrix products; nil where it doesn't have it.
+  func with(_ precision: Precision) -> (any KernelSet)?
+
   /// Wraps the weight of a linear layer, `[outFeatures, inFeatures]`; a set may add a packed form.
   func prepareLinear(_ weight: WeightView) -> LinearWeight
 
@@ -108,6 +111,9 @@ public protocol KernelSet: Sendable {
 }
 
 extension KernelSet {
+  /// Single precision only.
+  public func with(_ precision: Precision) -> (any KernelSet)? { precision == .f32 ? self : nil }
+
   /// ``linear(_:weight:bias:activation:residual:)`` without the parts that are seldom used.
   public func linear(_ input: Tensor, weight: LinearWeight, bias: Tensor? = nil, activation: Activation = .none) -> Tensor {
     linear(input, weight: weight, bias: bias, activation: activation, residual: nil)
@@ -138,4 +144,11 @@ extension KernelSet {
 
   /// A prepared weight that is just the view.
   public func prepareConv2d(_ weight: WeightView) -> ConvWeight { ConvWeight(view: weight) }
+}
+
+/// Kernels that can tell what their arithmetic units reach when nothing else holds them up.
+public protocol PeakMeasurable {
+  /// Floating-point operations a nanosecond (1e9 a second) of single-precision multiplication-additions on all threads; takes
+  /// some tens of milliseconds.
+  func floatingPointPeak() -> Double
 }

@@ -1,5 +1,17 @@
 public import Tensors
 
+/// The arithmetic of matrix products.
+public enum Precision: String, Sendable, CaseIterable, Codable {
+  /// Single precision.
+  case f32
+  /// Both factors of linear layers and 1 × 1 convolutions with more than a few rows are rounded to bfloat16, sums are single
+  /// precision.
+  ///
+  /// Everything else stays in single precision: 3 × 3 convolutions, which by Winograd do a quarter of the multiplications
+  /// and would lose too much in bfloat16; attention; norms.
+  case bf16
+}
+
 /// A function applied to each element.
 public enum Activation: String, Sendable, CaseIterable, Codable {
   /// The identity.

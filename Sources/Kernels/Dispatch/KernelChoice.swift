@@ -28,6 +28,8 @@ public struct KernelSelectionError: Error, Sendable, Equatable, CustomStringConv
     case unavailableInstructionSet
     /// The thread count is below 1.
     case invalidThreadCount
+    /// A fault isn't written as one.
+    case invalidFault
   }
 
   /// What was wrong.

@@ -35,9 +35,10 @@ public enum KernelFactory {
   ///   - choice: Reference or fast.
   ///   - threads: Threads of the fast set; nil for one per processor.
   ///   - instructionSet: The set to use; nil for what `GENBENCH_ISA` says, or else the best that the CPU has.
+  ///   - faults: Faults to put in; nil for what `GENBENCH_FAULT` says.
   /// - Throws: ``KernelSelectionError`` when the CPU doesn't have the asked instruction set or the count is below 1.
   public static func make(
-    _ choice: KernelChoice, threads: Int? = nil, instructionSet: InstructionSet? = nil
+    _ choice: KernelChoice, threads: Int? = nil, instructionSet: InstructionSet? = nil, faults: [KernelFault]? = nil
   ) throws(KernelSelectionError) -> any KernelSet {
     let threadCount = threads ?? processorCount
     guard threadCount >= 1 else {
@@ -54,10 +55,14 @@ public enum KernelFactory {
         description: "instruction set: expected one of this CPU's (\(names(available))), found \(chosen.rawValue); "
           + "unset \(instructionSetVariable) to use the best one")
     }
-    switch choice {
-    case .reference: return ReferenceKernels()
-    case .fast: return makeFast(chosen ?? available.last ?? .baseline, threads: threadCount)
-    }
+    let kernels: any KernelSet =
+      switch choice {
+      case .reference: ReferenceKernels()
+      case .fast: makeFast(chosen ?? available.last ?? .baseline, threads: threadCount)
+      }
+    var wanted = faults ?? []
+    if faults == nil { wanted = try KernelFault.parse(ProcessInfo.processInfo.environment[KernelFault.variable] ?? "") }
+    return wanted.isEmpty ? kernels : FaultyKernels(kernels, faults: wanted)
   }
 
   private static func makeFast(_ instructionSet: InstructionSet, threads: Int) -> any KernelSet {

@@ -44,7 +44,7 @@ extension FastKernels {
     } else {
       MatrixProduct(
         source: .matrix(input, stride: depth), weight: weight, rows: rows, depth: depth, columns: epilogue.columns,
-        output: output, epilogue: epilogue
+        output: output, epilogue: epilogue, usesPairs: precision == .bf16
       ).run(on: pool)
     }
   }

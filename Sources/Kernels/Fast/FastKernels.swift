@@ -7,15 +7,33 @@ public import Tensors
 /// part of the output that belongs to its index. Results are the same, bit for bit, for every thread count.
 public struct FastKernels: KernelSet {
   let pool: WorkerPool
+  /// The arithmetic of matrix products.
+  let precision: Precision
 
   /// Makes the set on its own threads.
   public init(threads: Int) { self.init(pool: WorkerPool(threadCount: threads)) }
 
   /// Makes the set on given threads.
-  public init(pool: WorkerPool) { self.pool = pool }
+  public init(pool: WorkerPool) { self.init(pool: pool, precision: .f32) }
+
+  private init(pool: WorkerPool, precision: Precision) {
+    self.pool = pool
+    self.precision = precision
+  }
+
+  /// bfloat16 where the instruction set multiplies it.
+  public func with(_ precision: Precision) -> (any KernelSet)? {
+    #if GENBENCH_ISA_V4BF16
+      FastKernels(pool: pool, precision: precision)
+    #else
+      precision == .f32 ? self : nil
+    #endif
+  }
 
   /// `fast-x86-64-v3` and the like.
-  public var name: String {
+  public var name: String { precision == .f32 ? instructionSetName : instructionSetName + " (bf16)" }
+
+  private var instructionSetName: String {
     #if GENBENCH_ISA_V4BF16
       "fast-x86-64-v4-bf16"
     #elseif GENBENCH_ISA_V4

@@ -17,6 +17,8 @@ enum RowSource {
 ///   (`[depth block, panelWidth]` each, 320 KB in all: the L2 cache);
 /// - for each block of 96 rows of A (L2) and each panel (20 KB: L1), register tiles run down the rows.
 ///
+/// With `usesPairs` both factors are rounded to bfloat16 and multiplied in pairs of depth; the panels are half as large then.
+///
 /// A is used where it lies; only patches are gathered, one block at a time. Partial sums over the depth stand in C. The cuts
 /// of the depth depend on the shape alone, so every element is summed in the same order for any number of threads.
 struct MatrixProduct {
@@ -27,6 +29,8 @@ struct MatrixProduct {
   var columns: Int
   var output: UnsafeMutablePointer<Float>
   var epilogue: Epilogue
+  /// Whether the factors are bfloat16; only in the instruction set that has it.
+  var usesPairs = false
 
   static let rowBlock = 96
   static let maxPanelsPerTask = max(1, 256 / panelWidth)
@@ -73,7 +77,8 @@ struct MatrixProduct {
     let blocksOfRows = (rows + tileRows - 1) / tileRows
     let rowsPerTask = (blocksOfRows + rowTasks - 1) / rowTasks * tileRows
     let blockSize = depthBlocks.size
-    let layout = ScratchLayout(panels: panelsPerTask, blockSize: blockSize, gathersPatches: gathersPatches)
+    let layout = ScratchLayout(
+      panels: panelsPerTask, blockSize: blockSize, gathersPatches: gathersPatches, usesPairs: usesPairs)
     pool.parallelFor(rowTasks * columnTasks, scratchBytes: layout.byteCount) { task, scratch in
       let firstRow = task / columnTasks * rowsPerTask
       let firstPanel = task % columnTasks * panelsPerTask
@@ -96,14 +101,20 @@ struct MatrixProduct {
     let staging: Int
     /// Gathered patches, `[rowBlock, depth block]`.
     let patches: Int
+    /// Rows of A in bfloat16, `[rowBlock, depth block]`, and a panel in floats.
+    let pairs: Int
+    let floatPanel: Int
     /// One tile that hangs over the right edge of C.
     let edge: Int
     let byteCount: Int
 
-    init(panels: Int, blockSize: Int, gathersPatches: Bool) {
-      staging = panels * blockSize * panelWidth
+    init(panels: Int, blockSize: Int, gathersPatches: Bool, usesPairs: Bool) {
+      let pairCount = (blockSize + 1) / 2
+      staging = panels * (usesPairs ? pairCount : blockSize) * panelWidth
       patches = staging + 8 * stagingStride(blockSize) + (gathersPatches ? blockSize * panelWidth : 0)
-      edge = patches + (gathersPatches ? MatrixProduct.rowBlock * blockSize : 0)
+      pairs = patches + (gathersPatches ? MatrixProduct.rowBlock * blockSize : 0)
+      floatPanel = pairs + (usesPairs ? MatrixProduct.rowBlock * pairCount : 0)
+      edge = floatPanel + (usesPairs ? (blockSize + 1) * panelWidth : 0)
       byteCount = (edge + tileRows * panelWidth) * MemoryLayout<Float>.stride
     }
   }
@@ -114,19 +125,27 @@ struct MatrixProduct {
     let (blockCount, blockSize) = depthBlocks
     for block in 0..<blockCount {
       let depthRange = (block * blockSize)..<min(depth, (block + 1) * blockSize)
+      let panelFloats = (usesPairs ? (depthRange.count + 1) / 2 : depthRange.count) * panelWidth
       for panel in panels {
-        pack(
-          panel: panel, block: block, depthRange: depthRange,
-          into: scratch + layout.packed + (panel - panels.lowerBound) * depthRange.count * panelWidth,
-          staging: scratch + layout.staging)
+        let packed = scratch + layout.packed + (panel - panels.lowerBound) * panelFloats
+        let floats = usesPairs ? scratch + layout.floatPanel : packed
+        pack(panel: panel, block: block, depthRange: depthRange, into: floats, staging: scratch + layout.staging)
+        #if GENBENCH_ISA_V4BF16
+          if usesPairs { interleavePairs(floats, depth: depthRange.count, into: packed) }
+        #endif
       }
       for firstRow in stride(from: rows.lowerBound, to: rows.upperBound, by: Self.rowBlock) {
         let rowRange = firstRow..<min(rows.upperBound, firstRow + Self.rowBlock)
         let (a, aStride) = leftRows(rowRange, block: block, depthRange: depthRange, patches: scratch + layout.patches)
+        #if GENBENCH_ISA_V4BF16
+          if usesPairs {
+            roundRows(a, stride: aStride, rows: rowRange.count, depth: depthRange.count, into: scratch + layout.pairs)
+          }
+        #endif
         for panel in panels {
           multiplyPanel(
             rows: rowRange, panel: panel, a: a, aStride: aStride, depth: depthRange.count,
-            b: scratch + layout.packed + (panel - panels.lowerBound) * depthRange.count * panelWidth,
+            b: scratch + layout.packed + (panel - panels.lowerBound) * panelFloats, pairs: scratch + layout.pairs,
             edge: scratch + layout.edge, accumulate: block > 0)
         }
         if block == blockCount - 1, !epilogue.isIdentity {
@@ -175,11 +194,20 @@ struct MatrixProduct {
   /// Runs the register tiles down one panel.
   private func multiplyPanel(
     rows: Range<Int>, panel: Int, a: UnsafePointer<Float>, aStride: Int, depth: Int, b: UnsafePointer<Float>,
-    edge: UnsafeMutablePointer<Float>, accumulate: Bool
+    pairs: UnsafePointer<Float>, edge: UnsafeMutablePointer<Float>, accumulate: Bool
   ) {
     let first = panel * panelWidth
+    let target = output + rows.lowerBound * columns + first
+    #if GENBENCH_ISA_V4BF16
+      if usesPairs {
+        multiplyPairRows(
+          rows: rows.count, columns: min(panelWidth, columns - first), pairCount: (depth + 1) / 2, a: pairs, b: b, c: target,
+          cStride: columns, edge: edge, accumulate: accumulate)
+        return
+      }
+    #endif
     multiplyRows(
-      rows: rows.count, columns: min(panelWidth, columns - first), depth: depth, a: a, aStride: aStride, b: b,
-      c: output + rows.lowerBound * columns + first, cStride: columns, edge: edge, accumulate: accumulate)
+      rows: rows.count, columns: min(panelWidth, columns - first), depth: depth, a: a, aStride: aStride, b: b, c: target,
+      cStride: columns, edge: edge, accumulate: accumulate)
   }
 }

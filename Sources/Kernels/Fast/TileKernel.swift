@@ -1,5 +1,3 @@
-internal import CPUFeatures
-
 /// Shape of the register tiles: `tileRows` rows of the left matrix times `panelWidth` columns of a packed panel.
 ///
 /// The accumulators, one row of the panel and one broadcast element must fit the registers: 16 on AVX2 and SSE2
@@ -100,14 +98,13 @@ func multiplyTile<Row: TileRow>(
   _ type: Row.Type, rows: Int, depth: Int, a: UnsafePointer<Float>, aStride: Int, b: UnsafePointer<Float>, bStride: Int,
   c: UnsafeMutablePointer<Float>, cStride: Int, accumulate: Bool
 ) {
-  let ahead = tileRows &* aStride
   let last = rows &- 1
-  var a0 = a
-  var a1 = a + min(1, last) &* aStride
-  var a2 = a + min(2, last) &* aStride
-  var a3 = a + min(3, last) &* aStride
-  var a4 = a + min(4, last) &* aStride
-  var a5 = a + min(5, last) &* aStride
+  let a0 = a
+  let a1 = a + min(1, last) &* aStride
+  let a2 = a + min(2, last) &* aStride
+  let a3 = a + min(3, last) &* aStride
+  let a4 = a + min(4, last) &* aStride
+  let a5 = a + min(5, last) &* aStride
   var r0 = Row()
   var r1 = Row()
   var r2 = Row()
@@ -115,8 +112,8 @@ func multiplyTile<Row: TileRow>(
   var r4 = Row()
   var r5 = Row()
   #if GENBENCH_ISA_V4 || !arch(x86_64)
-    var a6 = a + min(6, last) &* aStride
-    var a7 = a + min(7, last) &* aStride
+    let a6 = a + min(6, last) &* aStride
+    let a7 = a + min(7, last) &* aStride
     var r6 = Row()
     var r7 = Row()
   #endif
@@ -132,46 +129,24 @@ func multiplyTile<Row: TileRow>(
       if rows > 7 { r7 = Row(at: c + 7 &* cStride) }
     #endif
   }
+  // One plain loop, without a nested function: what that captures would be written to the stack in every step.
   var panel = b
-  @inline(__always) func step() {
+  var k = 0
+  while k < depth {
     let row = Row(at: panel)
-    r0.add(Vector(repeating: a0.pointee), times: row)
-    r1.add(Vector(repeating: a1.pointee), times: row)
-    r2.add(Vector(repeating: a2.pointee), times: row)
-    r3.add(Vector(repeating: a3.pointee), times: row)
-    r4.add(Vector(repeating: a4.pointee), times: row)
-    r5.add(Vector(repeating: a5.pointee), times: row)
+    r0.add(Vector(repeating: a0[k]), times: row)
+    r1.add(Vector(repeating: a1[k]), times: row)
+    r2.add(Vector(repeating: a2[k]), times: row)
+    r3.add(Vector(repeating: a3[k]), times: row)
+    r4.add(Vector(repeating: a4[k]), times: row)
+    r5.add(Vector(repeating: a5[k]), times: row)
     #if GENBENCH_ISA_V4 || !arch(x86_64)
-      r6.add(Vector(repeating: a6.pointee), times: row)
-      r7.add(Vector(repeating: a7.pointee), times: row)
-      a6 += 1
-      a7 += 1
+      r6.add(Vector(repeating: a6[k]), times: row)
+      r7.add(Vector(repeating: a7[k]), times: row)
     #endif
-    a0 += 1
-    a1 += 1
-    a2 += 1
-    a3 += 1
-    a4 += 1
-    a5 += 1
     panel += bStride
+    k &+= 1
   }
-  var rest = depth
-  while rest >= 16 {
-    // One cache line of each row that the next tile will read.
-    genbench_prefetch(a0 + ahead)
-    genbench_prefetch(a1 + ahead)
-    genbench_prefetch(a2 + ahead)
-    genbench_prefetch(a3 + ahead)
-    genbench_prefetch(a4 + ahead)
-    genbench_prefetch(a5 + ahead)
-    #if GENBENCH_ISA_V4 || !arch(x86_64)
-      genbench_prefetch(a6 + ahead)
-      genbench_prefetch(a7 + ahead)
-    #endif
-    for _ in 0..<16 { step() }
-    rest -= 16
-  }
-  for _ in 0..<rest { step() }
   r0.write(to: c)
   if rows > 1 { r1.write(to: c + cStride) }
   if rows > 2 { r2.write(to: c + 2 &* cStride) }

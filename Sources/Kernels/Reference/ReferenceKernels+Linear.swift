@@ -2,6 +2,9 @@ public import KernelContract
 public import Tensors
 
 extension ReferenceKernels {
+  /// Up to this many rows stay in single precision.
+  static var fewRows: Int { 8 }
+
   /// `activation(input · weightᵀ + bias) + residual`.
   public func linear(
     _ input: Tensor, weight: LinearWeight, bias: Tensor?, activation: Activation, residual: Tensor?
@@ -13,7 +16,10 @@ extension ReferenceKernels {
     let shape = Shape(input.shape.dimensions.dropLast() + [columns])
     precondition(residual == nil || residual?.shape == shape, "linear: residual \(shape) expected")
     let rows = shape.elementCount / max(columns, 1)
-    let matrix = weight.view.float32()
+    // As the fast sets have it: a few rows are bound by reading the weights, and gain nothing from less precision.
+    let isRounded = precision == .bf16 && rows > Self.fewRows
+    let matrix = isRounded ? weight.view.float32().roundedToBF16() : weight.view.float32()
+    let input = isRounded ? input.roundedToBF16() : input
     return Tensor(shape: shape) { output in
       input.withUnsafeBuffer { input in
         matrix.withUnsafeBuffer { matrix in
@@ -28,5 +34,17 @@ extension ReferenceKernels {
         }
       }
     }
+  }
+}
+
+extension Tensor {
+  /// Each element to the nearest bfloat16, ties to even.
+  fileprivate func roundedToBF16() -> Tensor {
+    Tensor(
+      elements.map { value in
+        guard value.isFinite else { return value }
+        let bits = value.bitPattern
+        return Float(bitPattern: (bits &+ 0x7FFF &+ (bits >> 16 & 1)) & 0xFFFF_0000)
+      }, shape: shape)
   }
 }

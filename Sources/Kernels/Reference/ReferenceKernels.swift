@@ -5,8 +5,14 @@ public import Tensors
 ///
 /// This set is the yardstick of the fast ones, not an engine for big models: no SIMD types, no threads, no blocking.
 public struct ReferenceKernels: KernelSet {
+  /// The arithmetic of linear layers.
+  let precision: Precision
+
   /// Makes the set.
-  public init() {}
+  public init(precision: Precision = .f32) { self.precision = precision }
+
+  /// Both are there.
+  public func with(_ precision: Precision) -> (any KernelSet)? { ReferenceKernels(precision: precision) }
 
   /// `reference`.
   public var name: String { "reference" }

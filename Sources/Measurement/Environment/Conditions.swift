@@ -16,6 +16,12 @@ public struct Conditions: Sendable, Hashable, Codable {
   @NullEncoded public var frequencyHz: UInt64?
   /// Memory that could be had.
   @NullEncoded public var availableBytes: UInt64?
+  /// The hottest thermal zone, in °C.
+  @NullEncoded public var temperatureCelsius: Double?
+  /// How often the first core was slowed down because of heat, since boot.
+  @NullEncoded public var throttleCount: UInt64?
+  /// Whether the machine runs on a battery.
+  @NullEncoded public var isOnBattery: Bool?
 
   private enum CodingKeys: String, CodingKey {
     case loadAverage1 = "loadavg_1"
@@ -25,6 +31,9 @@ public struct Conditions: Sendable, Hashable, Codable {
     case totalTicks = "total_ticks"
     case frequencyHz = "freq_hz"
     case availableBytes = "available_bytes"
+    case temperatureCelsius = "temperature_c"
+    case throttleCount = "throttle_count"
+    case isOnBattery = "on_battery"
   }
 
   /// Looks at the machine now.
@@ -39,7 +48,25 @@ public struct Conditions: Sendable, Hashable, Codable {
       psiCPUSomeAvg10: pressure(root, "cpu"), psiMemorySomeAvg10: pressure(root, "memory"),
       stealTicks: counted.count == 8 ? counted.last : nil, totalTicks: counted.count == 8 ? counted.reduce(0, &+) : nil,
       frequencyHz: root.int("sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq").map { UInt64($0) * 1000 },
-      availableBytes: SystemRoot.bytes(kilobytes: root.table("proc/meminfo")["MemAvailable"]))
+      availableBytes: SystemRoot.bytes(kilobytes: root.table("proc/meminfo")["MemAvailable"]),
+      temperatureCelsius: root.names("sys/class/thermal", prefix: "thermal_zone")
+        .compactMap { root.int("sys/class/thermal/\($0)/temp") }.max().map { Double($0) / 1000 },
+      throttleCount: root.int("sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count").flatMap { UInt64(exactly: $0) },
+      isOnBattery: battery(root))
+  }
+
+  /// How often the first core was slowed down by heat between two looks; nil when not measured.
+  public func throttledTimes(since start: Conditions) -> UInt64? {
+    guard let count = throttleCount, let count0 = start.throttleCount, count >= count0 else { return nil }
+    return count - count0
+  }
+
+  /// Whether no mains supply is online; nil on machines without any power supply that tells.
+  private static func battery(_ root: SystemRoot) -> Bool? {
+    let folder = "sys/class/power_supply"
+    let mains = root.names(folder, prefix: "").filter { root.text("\(folder)/\($0)/type") == "Mains" }
+      .compactMap { root.int("\(folder)/\($0)/online") }
+    return mains.isEmpty ? nil : !mains.contains(1)
   }
 
   /// Percent of the time between two looks that the host took away; nil when not measured or when no time passed.

@@ -51,6 +51,7 @@ public struct EnvironmentProbe: Sendable {
     let memory = root.table("proc/meminfo")
     let release = releaseTable()
     return EnvironmentRecord(
+      machineID: machineID(first["model name"]), machineName: root.text("proc/sys/kernel/hostname"),
       os: .init(name: release["PRETTY_NAME"], kernel: root.text("proc/sys/kernel/osrelease")),
       cpu: .init(
         model: first["model name"] ?? first["Hardware"], arch: Self.arch, vendor: first["vendor_id"] ?? first["CPU implementer"],
@@ -66,6 +67,12 @@ public struct EnvironmentProbe: Sendable {
         thp: chosen(root.text("sys/kernel/mm/transparent_hugepage/enabled"))),
       container: container(), virtual: flags.isEmpty ? nil : flags.contains("hypervisor"),
       aslr: root.int("proc/sys/kernel/randomize_va_space"))
+  }
+
+  /// The system's own id, hashed with the processor's name: copies of one disk on other hardware are other machines.
+  private func machineID(_ model: String?) -> String? {
+    let id = root.text("etc/machine-id") ?? root.text("var/lib/dbus/machine-id") ?? root.text("proc/sys/kernel/hostname")
+    return id.map { StableHash.hex("genbench \($0) \(model ?? "")") }
   }
 
   /// One table for each processor of `/proc/cpuinfo`.
@@ -138,6 +145,7 @@ public struct EnvironmentProbe: Sendable {
         if let bytes = size(name) { caches.append(.init(level: level, type: type, bytes: bytes)) }
       }
       return EnvironmentRecord(
+        machineID: Self.text("kern.uuid").map { StableHash.hex("genbench " + $0) }, machineName: Self.text("kern.hostname"),
         os: .init(name: "macOS \(version)", kernel: Self.text("kern.osrelease")),
         cpu: .init(
           model: Self.text("machdep.cpu.brand_string"), arch: Self.arch, vendor: nil,

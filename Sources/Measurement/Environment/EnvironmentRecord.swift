@@ -84,6 +84,31 @@ public struct EnvironmentRecord: Sendable, Hashable, Codable {
     }
   }
 
+  /// What the machine reaches when it does nothing else.
+  public struct Probe: Sendable, Hashable, Codable {
+    /// Operations of a large matrix product with the kernels of the run, in 1e9 a second.
+    public var gigaflopsF32: Double
+    /// Bytes of a large copy, read and written, in 1e9 a second.
+    public var memoryGigabytesPerSecond: Double
+
+    private enum CodingKeys: String, CodingKey {
+      case gigaflopsF32 = "gflops_f32"
+      case memoryGigabytesPerSecond = "mem_gb_s"
+    }
+
+    /// Makes a record.
+    public init(gigaflopsF32: Double, memoryGigabytesPerSecond: Double) {
+      self.gigaflopsF32 = gigaflopsF32
+      self.memoryGigabytesPerSecond = memoryGigabytesPerSecond
+    }
+  }
+
+  /// A hash that tells machines apart without naming them.
+  @NullEncoded public var machineID: String?
+  /// The machine's name in its network.
+  @NullEncoded public var machineName: String?
+  /// What the machine reaches.
+  @NullEncoded public var probe: Probe?
   /// The operating system.
   public var os: OperatingSystem
   /// The processor.
@@ -96,6 +121,27 @@ public struct EnvironmentRecord: Sendable, Hashable, Codable {
   @NullEncoded public var virtual: Bool?
   /// Address space randomisation: 0, 1, 2.
   @NullEncoded public var aslr: Int?
+
+  private enum CodingKeys: String, CodingKey {
+    case probe, os, cpu, memory, container, virtual, aslr
+    case machineID = "machine_id"
+    case machineName = "machine_name"
+  }
+
+  /// Makes a record without a probe.
+  init(
+    machineID: String?, machineName: String?, os: OperatingSystem, cpu: Processor, memory: Memory, container: Container,
+    virtual: Bool?, aslr: Int?
+  ) {
+    self.machineID = machineID
+    self.machineName = machineName
+    self.os = os
+    self.cpu = cpu
+    self.memory = memory
+    self.container = container
+    self.virtual = virtual
+    self.aslr = aslr
+  }
 }
 
 /// How this program was built.

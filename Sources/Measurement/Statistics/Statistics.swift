@@ -62,6 +62,19 @@ public enum Statistics {
     return sortedQuantile(medians, tail)...sortedQuantile(medians, 1 - tail)
   }
 
+  /// A confidence interval of the median from two order statistics, for many samples; nil with fewer than 20.
+  ///
+  /// Their places come from the normal approximation of the binomial distribution (Conover 1999, section 3.2).
+  public static func orderStatisticInterval(_ values: [Double], level: Double = 0.95) -> ClosedRange<Double>? {
+    guard values.count >= 20, level > 0, level < 1 else { return nil }
+    let sorted = values.sorted()
+    let count = Double(sorted.count)
+    let reach = NormalDistribution.quantile(0.5 + level / 2) * count.squareRoot() / 2
+    let low = max(0, Int((count / 2 - reach).rounded(.down)) - 1)
+    let high = min(sorted.count - 1, Int((count / 2 + reach).rounded(.up)))
+    return sorted[low]...sorted[high]
+  }
+
   /// The element at `rank` of a resample that holds `counts[i]` copies of `sorted[i]`.
   private static func element(_ sorted: [Double], _ counts: [Int], _ rank: Int) -> Double {
     var seen = 0

@@ -32,7 +32,7 @@ struct LoadedDiffusionModel: ReferenceBackend.LoadedModel {
       size: request.size ?? info.nativeSizes[0], steps: request.steps ?? info.defaultSteps,
       guidanceScale: request.guidanceScale ?? info.defaultGuidanceScale, schedulerName: name,
       seed: request.seed ?? UInt64(UInt32.random(in: 0 ... .max)))
-    try requireMemory(settings)
+    try StageClock(control: control).measure(.plan) { try requireMemory(settings) }
     let pipeline = StableDiffusionPipeline(
       networks: networks, promptEncoder: PromptEncoder(networks: networks, tokenizers: tokenizers), reduceMemory: reduceMemory)
     return try pipeline.run(request, settings: settings, scheduler: scheduler, control: control)

@@ -13,8 +13,15 @@ struct ModelLoader {
   let kernels: any KernelSet
 
   func load(_ request: LoadRequest, id: ModelID, startedAt start: UInt64) throws -> any ReferenceBackend.LoadedModel {
-    guard request.precision == "f32" else {
-      throw BackendError(.notSupported, "precision: expected f32, found '\(request.precision)'")
+    guard let precision = Precision(rawValue: request.precision) else {
+      let known = Precision.allCases.map(\.rawValue).joined(separator: ", ")
+      throw BackendError(.invalidInput, "precision: expected one of \(known), found '\(request.precision)'")
+    }
+    guard let kernels = kernels.with(precision) else {
+      throw BackendError(
+        .notSupported,
+        "precision \(precision.rawValue): the kernels '\(kernels.name)' don't have it (bf16 needs a CPU with AVX-512 BF16); use f32"
+      )
     }
     if let file = try LanguageModelLoader.file(request) {
       return try LanguageModelLoader(kernels: kernels, memoryLimit: options.memoryLimit)

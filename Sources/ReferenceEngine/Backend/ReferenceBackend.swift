@@ -20,6 +20,8 @@ public final class ReferenceBackend: GenBackend {
     public var clipVocabulary: URL?
     /// Bytes that a generation may take beside the mapped weights; nil for what the system has free.
     public var memoryLimit: Int?
+    /// Faults to put into the kernels; nil for what `GENBENCH_FAULT` says.
+    public var faults: [KernelFault]?
 
     /// Makes options.
     public init(kernels: KernelChoice = .fast, threads: Int? = nil, clipVocabulary: URL? = nil, memoryLimit: Int? = nil) {
@@ -46,6 +48,7 @@ public final class ReferenceBackend: GenBackend {
 
   private let options: Options
   private let kernels: any KernelSet
+  private let faults: [KernelFault]
   private let state = Mutex(State())
   private let queue = DispatchQueue(label: "genbench.reference-engine", qos: .userInitiated)
 
@@ -54,14 +57,16 @@ public final class ReferenceBackend: GenBackend {
   /// - Throws: `KernelSelectionError` when the kernels can't be had on this machine.
   public init(options: Options = Options()) throws {
     self.options = options
-    kernels = try KernelFactory.make(options.kernels, threads: options.threads)
+    let faults = try options.faults ?? KernelFault.parse(ProcessInfo.processInfo.environment[KernelFault.variable] ?? "")
+    self.faults = faults
+    kernels = try KernelFactory.make(options.kernels, threads: options.threads, faults: faults)
   }
 
   /// What the engine is.
   public var info: BackendInfo {
-    BackendInfo(
-      name: "reference", version: "1", capabilities: Set(Capability.allCases),
-      details: ["kernels": kernels.name, "threads": String(kernels.threadCount)])
+    var details = ["kernels": kernels.name, "threads": String(kernels.threadCount)]
+    if !faults.isEmpty { details["fault"] = faults.map(\.description).joined(separator: ",") }
+    return BackendInfo(name: "reference", version: "1", capabilities: Set(Capability.allCases), details: details)
   }
 
   /// Loads a model; see ``GenBackend``.

@@ -40,6 +40,40 @@ public enum Gnuplot {
     }
   }
 
+  /// Draws a figure with characters, for a terminal.
+  ///
+  /// - Returns: The drawing; nil without gnuplot, or when it refuses.
+  public static func dumb(_ figure: Figure, columns: Int, rows: Int, environment: [String: String]) -> String? {
+    guard let executable = executable(environment: environment) else { return nil }
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("genbench-plot-\(UUID().uuidString)")
+    guard (try? FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)) != nil else { return nil }
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let script = """
+      set encoding utf8
+      set key noenhanced
+      set terminal dumb noenhanced size \(columns),\(rows)
+      \(figure.commands)
+
+      """
+    guard (try? Data(figure.data.utf8).write(to: folder.appendingPathComponent(figure.name + ".dat"))) != nil,
+      (try? Data(script.utf8).write(to: folder.appendingPathComponent("dumb.gp"))) != nil
+    else { return nil }
+    let process = Process()
+    process.executableURL = executable
+    process.arguments = ["dumb.gp"]
+    process.currentDirectoryURL = folder
+    let output = Pipe()
+    process.standardOutput = output
+    process.standardError = FileHandle.nullDevice
+    process.standardInput = FileHandle.nullDevice
+    guard (try? process.run()) != nil else { return nil }
+    let drawn = output.fileHandleForReading.readDataToEndOfFile()
+    process.waitUntilExit()
+    guard process.terminationStatus == 0 else { return nil }
+    // A page feed stands before the drawing.
+    return String(decoding: drawn, as: UTF8.self).replacing("\u{0c}", with: "")
+  }
+
   /// What became of a figure.
   public enum Outcome: Sendable, Hashable {
     /// The pictures are there.

@@ -3,11 +3,6 @@ import Measurement
 
 /// The figures of a run.
 public enum RunFigures {
-  /// Colours that the colour-blind can tell apart (Okabe & Ito 2008).
-  private static let colours = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"]
-
-  private static func colour(_ index: Int) -> String { colours[index % colours.count] }
-
   /// The time of each step: the median over all images, and a band from the fastest to the slowest; nil without steps.
   public static func stepTimes(_ run: RunDocument) -> Gnuplot.Figure? {
     var blocks: [String] = []
@@ -18,19 +13,19 @@ public enum RunFigures {
       let count = samples.map(\.count).max() ?? 0
       if count == 0 { continue }
       longest = max(longest, count)
-      var lines = ["# \(oneLine(runCase.caseID)): step, median ms, fastest ms, slowest ms"]
+      var lines = ["# \(PlotStyle.oneLine(runCase.displayName)): step, median ms, fastest ms, slowest ms"]
       for step in 0..<count {
         let values = samples.compactMap { $0.indices.contains(step) ? Double($0[step]) / 1e6 : nil }
         guard let median = Statistics.median(values), let low = values.min(), let high = values.max() else { continue }
-        lines.append("\(step + 1) \(number(median)) \(number(low)) \(number(high))")
+        lines.append("\(step + 1) \(PlotStyle.number(median)) \(PlotStyle.number(low)) \(PlotStyle.number(high))")
       }
       let index = blocks.count
-      let rgb = Gnuplot.quoted(colour(index))
+      let rgb = PlotStyle.colour(index)
       plots.append(
         "'steps.dat' index \(index) using 1:3:4 with filledcurves fill transparent solid 0.15 noborder lc rgb \(rgb) notitle")
       plots.append(
         "'steps.dat' index \(index) using 1:2 with linespoints pt 7 ps 0.5 lw 2 lc rgb \(rgb) "
-          + "title \(Gnuplot.quoted(runCase.caseID))")
+          + "title \(Gnuplot.quoted(runCase.displayName))")
       blocks.append(lines.joined(separator: "\n"))
     }
     if blocks.isEmpty { return nil }
@@ -55,22 +50,25 @@ public enum RunFigures {
     var offset = 0.0
     var blockCount = 0
     for runCase in run.cases {
-      for session in runCase.sessions {
+      for session in runCase.sessions.prefix(1) {
         guard let memory = session.memory, memory.rssBytes.contains(where: { $0 != nil }) else { continue }
         if blockCount > 0 { rows += ["", ""] }
-        marks.append("set arrow from \(number(offset)), graph 0 to \(number(offset)), graph 1 nohead dt 2 lc rgb '#888888'")
         marks.append(
-          "set label \(Gnuplot.quoted(runCase.caseID)) at \(number(offset)), graph 0.98 offset 0.5,0 font ',9' noenhanced")
-        rows.append("# \(oneLine(runCase.caseID))")
+          "set arrow from \(PlotStyle.number(offset)), graph 0 to \(PlotStyle.number(offset)), graph 1 nohead dt 2 lc rgb '#888888'"
+        )
+        marks.append(
+          "set label \(Gnuplot.quoted(runCase.displayName)) at \(PlotStyle.number(offset)), graph 0.98 right rotate by 90 offset 0.6,0 font ',8' noenhanced"
+        )
+        rows.append("# \(PlotStyle.oneLine(runCase.displayName))")
         for (index, time) in memory.tNs.enumerated() {
           let values = [memory.rssBytes[index], memory.anonymousBytes[index], memory.mappedBytes[index]]
-          let cells = values.map { $0.map { number(Double($0) / 1_048_576) } ?? "nan" }
-          rows.append("\(number(offset + Double(time) / 1e9)) \(cells.joined(separator: " "))")
+          let cells = values.map { $0.map { PlotStyle.number(Double($0) / 1_048_576) } ?? "nan" }
+          rows.append("\(PlotStyle.number(offset + Double(time) / 1e9)) \(cells.joined(separator: " "))")
         }
         for (column, title, colourIndex) in columns {
           let name = blockCount == 0 ? "title \(Gnuplot.quoted(title))" : "notitle"
           plots.append(
-            "'memory.dat' index \(blockCount) using 1:\(column) with lines lw 2 lc rgb \(Gnuplot.quoted(colour(colourIndex))) \(name)"
+            "'memory.dat' index \(blockCount) using 1:\(column) with lines lw 2 lc rgb \(PlotStyle.colour(colourIndex)) \(name)"
           )
         }
         offset += Double(memory.tNs.last ?? 0) / 1e9
@@ -81,7 +79,7 @@ public enum RunFigures {
     return Gnuplot.Figure(
       name: "memory", data: rows.joined(separator: "\n") + "\n",
       commands: """
-        set title 'Memory over time'
+        set title 'Memory over time, the first session of each case'
         set xlabel 's'
         set ylabel 'MiB'
         set yrange [0:*]
@@ -90,8 +88,4 @@ public enum RunFigures {
         plot \(plots.joined(separator: ", \\\n  "))
         """)
   }
-
-  private static func number(_ value: Double) -> String { String(format: "%.6g", value) }
-
-  private static func oneLine(_ text: String) -> String { String(text.map { $0.isNewline ? " " : $0 }) }
 }

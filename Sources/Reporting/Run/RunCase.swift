@@ -3,40 +3,90 @@ public import Measurement
 /// One configuration and all that was measured about it.
 public struct RunCase: Sendable, Hashable, Codable {
   /// How it ended.
-  public enum Status: String, Sendable, Hashable, Codable {
+  public enum Status: String, Sendable, Hashable, Codable, CaseIterable {
     /// All samples were taken.
     case pass
+    /// All samples may be there, but the configuration's results are wrong: its speed says nothing.
+    case invalid
     /// The backend failed.
     case error
+    /// The backend's process died.
+    case crash
+    /// The backend said nothing for too long, and was ended.
+    case timeout
     /// It didn't fit into memory.
     case outOfMemory = "oom"
     /// The run was stopped before all samples were taken.
     case incomplete
+
+    /// Whether it's a failure to run.
+    public var isFailure: Bool { [.error, .crash, .timeout, .outOfMemory].contains(self) }
   }
 
-  /// What was asked of the backend.
+  /// What was asked of the backend; nil where it doesn't apply.
   public struct Parameters: Sendable, Hashable, Codable {
     /// Denoising steps.
-    public var steps: Int
-    /// Pixels in a row.
-    public var width: Int
+    @NullEncoded public var steps: Int?
+    /// Pixels in a row, of the image that's made or, for text, shown.
+    @NullEncoded public var width: Int?
     /// Rows.
-    public var height: Int
+    @NullEncoded public var height: Int?
     /// The guidance scale.
     @NullEncoded public var guidance: Double?
     /// The scheduler.
-    public var scheduler: String
+    @NullEncoded public var scheduler: String?
     /// The first sample's seed.
-    public var seed: UInt64
+    @NullEncoded public var seed: UInt64?
+    /// Images of one request.
+    @NullEncoded public var batch: Int?
+    /// The most tokens of an answer.
+    @NullEncoded public var maxTokens: Int?
+    /// What else was set: `threads`, `precision`, `kernels`.
+    public var settings: [String: String]
+
+    private enum CodingKeys: String, CodingKey {
+      case steps, width, height, guidance, scheduler, seed, batch, settings
+      case maxTokens = "max_tokens"
+    }
 
     /// Makes parameters.
-    public init(steps: Int, width: Int, height: Int, guidance: Double?, scheduler: String, seed: UInt64) {
+    public init(
+      steps: Int? = nil, width: Int? = nil, height: Int? = nil, guidance: Double? = nil, scheduler: String? = nil,
+      seed: UInt64? = nil, batch: Int? = nil, maxTokens: Int? = nil, settings: [String: String] = [:]
+    ) {
+      self.settings = settings
       self.steps = steps
       self.width = width
       self.height = height
       self.guidance = guidance
       self.scheduler = scheduler
       self.seed = seed
+      self.batch = batch
+      self.maxTokens = maxTokens
+    }
+  }
+
+  /// Whether this very configuration gives right results.
+  public struct Conformance: Sendable, Hashable, Codable {
+    /// What was found.
+    public enum Result: String, Sendable, Hashable, Codable {
+      case pass, fail
+      /// Nothing to judge it by; the reason says why.
+      case notJudged = "not_judged"
+    }
+
+    /// What was found.
+    public var result: Result
+    /// What it was judged by: `golden:pipelines/sd15/ddim`, `reference-kernels`, `none`.
+    public var policy: String
+    /// How far it was off, or why it isn't judged.
+    public var detail: String
+
+    /// Makes a verdict.
+    public init(_ result: Result, policy: String, detail: String) {
+      self.result = result
+      self.policy = policy
+      self.detail = detail
     }
   }
 
@@ -53,26 +103,49 @@ public struct RunCase: Sendable, Hashable, Codable {
     public var unit: String
     /// Which way is better.
     public var polarity: Polarity
-    /// `run`, `stage`, `step`, `load`.
+    /// `run`, `stage`, `step`, `token`, `load`.
     public var scope: String
     /// The samples in a few numbers.
     public var summary: Summary
+    /// The median of each session that measured it, in the order of sessions: what comparisons are made of.
+    public var sessionMedians: [Double]
 
-    /// Sums up samples.
-    public init(name: String, unit: String, polarity: Polarity = .lower, scope: String, values: [Double]) {
+    private enum CodingKeys: String, CodingKey {
+      case name, unit, polarity, scope, summary
+      case sessionMedians = "session_medians"
+    }
+
+    /// Sums up samples of sessions.
+    public init(name: String, unit: String, polarity: Polarity = .lower, scope: String, sessions: [[Double]]) {
       self.name = name
       self.unit = unit
       self.polarity = polarity
       self.scope = scope
-      summary = Summary(values)
+      sessionMedians = sessions.compactMap { Statistics.median($0) }
+      summary = Summary(sessions.flatMap { $0 }, sessionMedians: sessionMedians)
+    }
+
+    /// Reads a metric; files without session medians have none.
+    public init(from decoder: any Decoder) throws {
+      let container = try decoder.container(keyedBy: CodingKeys.self)
+      name = try container.decode(String.self, forKey: .name)
+      unit = try container.decode(String.self, forKey: .unit)
+      polarity = try container.decode(Polarity.self, forKey: .polarity)
+      scope = try container.decode(String.self, forKey: .scope)
+      summary = try container.decode(Summary.self, forKey: .summary)
+      sessionMedians = try container.decodeIfPresent([Double].self, forKey: .sessionMedians) ?? []
     }
   }
 
   /// The stable name: `sd15/512x512/pndm/50`.
   public var caseID: String
+  /// The name within the plan, before defaults of the model are known.
+  public var key: String
+  /// The side of an interleaved run that it belongs to.
+  @NullEncoded public var side: String?
   /// The subject's id.
   public var subject: String
-  /// `single`: one request after the other.
+  /// `single`, `offline`, `cold`, `warm`, `sustained`, `cancel`.
   public var scenario: String
   /// What was asked of the backend.
   public var parameters: Parameters
@@ -80,8 +153,14 @@ public struct RunCase: Sendable, Hashable, Codable {
   public var status: Status
   /// Why it ended so.
   @NullEncoded public var statusReason: String?
-  /// What conformance said of this configuration; nil is "not judged".
-  @NullEncoded public var conformance: String?
+  /// Whether this configuration gives right results; nil when it wasn't looked at.
+  @NullEncoded public var conformance: Conformance?
+  /// The machine that measured it, in merged runs.
+  @NullEncoded public var machineID: String?
+  /// Operations and bytes of one image, by stage: `unet` is one pass of one image.
+  @NullEncoded public var work: [String: StageWork]?
+  /// Minute by minute, of the scenario `sustained`.
+  @NullEncoded public var sustained: SustainedRecord?
   /// All quantities.
   public var metrics: [Metric]
   /// What was measured, in processes.
@@ -90,14 +169,19 @@ public struct RunCase: Sendable, Hashable, Codable {
   public var artifacts: [String]
 
   private enum CodingKeys: String, CodingKey {
-    case subject, scenario, parameters, status, conformance, metrics, sessions, artifacts
+    case key, side, subject, scenario, parameters, status, conformance, work, sustained, metrics, sessions, artifacts
     case caseID = "case_id"
     case statusReason = "status_reason"
+    case machineID = "machine_id"
   }
 
   /// Makes a case without results.
-  public init(caseID: String, subject: String, scenario: String = "single", parameters: Parameters) {
+  public init(
+    caseID: String, key: String? = nil, side: String? = nil, subject: String, scenario: String = "single", parameters: Parameters
+  ) {
     self.caseID = caseID
+    self.key = key ?? caseID
+    self.side = nil
     self.subject = subject
     self.scenario = scenario
     self.parameters = parameters
@@ -105,155 +189,64 @@ public struct RunCase: Sendable, Hashable, Codable {
     metrics = []
     sessions = []
     artifacts = []
+    self.side = side
   }
 
   /// The summary of a quantity; nil when it wasn't measured.
-  public func summary(_ name: String) -> Summary? { metrics.first { $0.name == name }?.summary }
+  public func summary(_ name: String) -> Summary? { metric(name)?.summary }
+
+  /// A quantity; nil when it wasn't measured.
+  public func metric(_ name: String) -> Metric? { metrics.first { $0.name == name } }
+
+  /// The name with its side, where there is one: what tells all cases of a run apart.
+  public var displayName: String { side.map { "\(caseID) [\($0)]" } ?? caseID }
 }
 
-/// What one process measured of a case.
-public struct RunSession: Sendable, Hashable, Codable {
-  /// One image.
-  public struct Sample: Sendable, Hashable, Codable {
-    /// Its place among all samples of the case.
-    public var index: Int
-    /// The prompt.
-    public var prompt: String
-    /// The repetition, from 0.
-    public var repetition: Int
-    /// The seed.
-    public var seed: UInt64
-    /// From the session's start.
-    public var startNs: UInt64
-    /// The whole request with writing the file.
-    public var e2eNs: UInt64
-    /// By stage; they and `unaccountedNs` sum to `e2eNs`.
-    public var stagesNs: [String: UInt64]
-    /// Each step.
-    public var stepsNs: [UInt64]
-    /// Within the steps, by stage.
-    public var stepPartsNs: [String: [UInt64]]
-    /// What is in no stage.
-    public var unaccountedNs: UInt64
-    /// What the safety checker said.
-    public var safety: String
-    /// The image, relative to the run's folder.
-    @NullEncoded public var image: String?
+/// What one pass of a stage computes and moves, counted rather than measured.
+public struct StageWork: Sendable, Hashable, Codable {
+  /// Floating-point operations.
+  public var flop: Double
+  /// Bytes of weights and activations that the operators read and write.
+  public var bytes: Double
 
-    private enum CodingKeys: String, CodingKey {
-      case index, prompt, repetition, seed, safety, image
-      case startNs = "start_ns"
-      case e2eNs = "e2e_ns"
-      case stagesNs = "stages_ns"
-      case stepsNs = "steps_ns"
-      case stepPartsNs = "step_parts_ns"
-      case unaccountedNs = "unaccounted_ns"
-    }
-
-    /// Takes a request's budget.
-    public init(
-      index: Int, prompt: String, repetition: Int, seed: UInt64, startNs: UInt64, budget: TimeBudget, safety: String,
-      image: String?
-    ) {
-      self.index = index
-      self.prompt = prompt
-      self.repetition = repetition
-      self.seed = seed
-      self.startNs = startNs
-      e2eNs = budget.totalNs
-      stagesNs = budget.stagesNs
-      stepsNs = budget.steps.map(\.ns)
-      stepPartsNs = [:]
-      for name in Set(budget.steps.flatMap(\.partsNs.keys)) {
-        stepPartsNs[name] = budget.steps.map { $0.partsNs[name] ?? 0 }
-      }
-      unaccountedNs = budget.unaccountedNs
-      self.safety = safety
-      self.image = image
-    }
+  /// Makes a record.
+  public init(flop: Double, bytes: Double) {
+    self.flop = flop
+    self.bytes = bytes
   }
+}
 
-  /// Memory over time, one entry a reading.
-  public struct MemoryTimeline: Sendable, Hashable, Codable {
-    /// From the session's start.
-    public var tNs: [UInt64]
-    /// Resident.
-    public var rssBytes: [UInt64?]
-    /// Resident and of no file.
-    public var anonymousBytes: [UInt64?]
-    /// Resident and of mapped files.
-    public var mappedBytes: [UInt64?]
-
-    private enum CodingKeys: String, CodingKey {
-      case tNs = "t_ns"
-      case rssBytes = "rss_bytes"
-      case anonymousBytes = "anonymous_bytes"
-      case mappedBytes = "mapped_bytes"
-    }
-
-    /// Takes readings; earlier ones than the start are left out.
-    public init(_ samples: [MemorySampler.Sample], startNs: UInt64) {
-      let samples = samples.filter { $0.timeNs >= startNs }
-      tNs = samples.map { $0.timeNs - startNs }
-      rssBytes = samples.map(\.reading.residentBytes)
-      anonymousBytes = samples.map(\.reading.anonymousBytes)
-      mappedBytes = samples.map(\.reading.mappedBytes)
-    }
-  }
-
-  /// The machine before and after.
-  public struct ConditionsPair: Sendable, Hashable, Codable {
-    /// Before.
-    public var start: Conditions
-    /// After.
-    public var end: Conditions
-    /// Percent of the time in between that the host took away.
-    @NullEncoded public var stealPercent: Double?
-
-    private enum CodingKeys: String, CodingKey {
-      case start, end
-      case stealPercent = "steal_pct"
-    }
-
-    /// Pairs two looks.
-    public init(start: Conditions, end: Conditions) {
-      self.start = start
-      self.end = end
-      stealPercent = end.stealPercent(since: start)
-    }
-  }
-
-  /// From 0.
-  public var session: Int
-  /// The process.
-  public var pid: Int32
-  /// When it began, RFC 3339 in UTC.
-  public var startedAt: String
-  /// The load that came before, when it belongs to this case.
-  @NullEncoded public var loadNs: UInt64?
-  /// Whole requests that weren't counted.
-  public var warmupNs: [UInt64]
-  /// The requests that were.
-  public var samples: [Sample]
-  /// Memory over time.
-  @NullEncoded public var memory: MemoryTimeline?
-  /// The machine before and after.
-  @NullEncoded public var conditions: ConditionsPair?
+/// How the speed held over minutes.
+public struct SustainedRecord: Sendable, Hashable, Codable {
+  /// The median request of each minute in ns; nil for a minute without one.
+  public var minuteMediansNs: [Double?]
+  /// When the requests became slower for good, in ns from the first one; nil when they didn't.
+  @NullEncoded public var onsetNs: UInt64?
+  /// The last level over the first one, minus 1.
+  @NullEncoded public var slowdown: Double?
 
   private enum CodingKeys: String, CodingKey {
-    case session, pid, samples, memory, conditions
-    case startedAt = "started_at"
-    case loadNs = "load_ns"
-    case warmupNs = "warmup_ns"
+    case slowdown
+    case minuteMediansNs = "minute_medians_ns"
+    case onsetNs = "onset_ns"
   }
 
-  /// Makes a session without samples.
-  public init(session: Int = 0, pid: Int32, startedAt: String, loadNs: UInt64?) {
-    self.session = session
-    self.pid = pid
-    self.startedAt = startedAt
-    self.loadNs = loadNs
-    warmupNs = []
-    samples = []
+  /// Sums up requests: when each began, from the first one, and how long it took; nil with fewer than 8.
+  public init?(_ requests: [(startNs: UInt64, ns: UInt64)]) {
+    guard requests.count >= 8, let origin = requests.first?.startNs else { return nil }
+    let minutes = Dictionary(grouping: requests) { Int(($0.startNs - min(origin, $0.startNs)) / 60_000_000_000) }
+    minuteMediansNs = (0...(minutes.keys.max() ?? 0)).map { minute in
+      Statistics.median((minutes[minute] ?? []).map { Double($0.ns) })
+    }
+    let durations = requests.map { Double($0.ns) }
+    let changes = Statistics.levels(durations)
+    // Slower for good: the last level lies above the first, and it began there.
+    if changes.count > 1, let first = changes.first, let last = changes.last, last.median > first.median * 1.05 {
+      let onset = changes.dropFirst().first { $0.median > first.median * 1.05 } ?? last
+      onsetNs = requests[onset.start].startNs - origin
+      slowdown = last.median / first.median - 1
+    } else if let level = changes.first?.median, let last = changes.last?.median, level > 0 {
+      slowdown = last / level - 1
+    }
   }
 }

@@ -175,7 +175,7 @@ struct TextGenerationTests {
         LoadRequest(path: smol + "/model.gguf", projectorPath: smol + "/mmproj.gguf", variant: "qwen2vl"), .invalidInput,
         "smolvlm"
       ),
-      (LoadRequest(path: smol + "/model.gguf", precision: "bf16"), .notSupported, "precision"),
+      (LoadRequest(path: smol + "/model.gguf", precision: "f8"), .invalidInput, "precision: expected one of f32, bf16"),
     ]
     for (request, code, expected) in loads {
       let error = await #expect(throws: BackendError.self, "\(request.path)") {

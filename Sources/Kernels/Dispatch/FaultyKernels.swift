@@ -1,0 +1,85 @@
+internal import Foundation
+internal import KernelContract
+internal import Synchronization
+internal import Tensors
+
+/// Operators with faults put in; everything else is the kernels' below.
+final class FaultyKernels: KernelSet {
+  private let base: any KernelSet
+  private let faults: [KernelFault]
+  private let calls = Mutex<[KernelFault.Operator: Int]>([:])
+
+  init(_ base: any KernelSet, faults: [KernelFault]) {
+    self.base = base
+    self.faults = faults
+  }
+
+  var name: String { "\(base.name)+fault(\(faults.map(\.description).joined(separator: ",")))" }
+  var threadCount: Int { base.threadCount }
+  func with(_ precision: Precision) -> (any KernelSet)? { base.with(precision).map { FaultyKernels($0, faults: faults) } }
+  func prepareLinear(_ weight: WeightView) -> LinearWeight { base.prepareLinear(weight) }
+  func prepareConv2d(_ weight: WeightView) -> ConvWeight { base.prepareConv2d(weight) }
+
+  private func disturb(_ target: KernelFault.Operator, _ compute: () -> Tensor) -> Tensor {
+    let number = calls.withLock { calls -> Int in
+      calls[target, default: 0] += 1
+      return calls[target] ?? 1
+    }
+    var result = compute()
+    for fault in faults where fault.target == target {
+      switch fault.kind {
+      case .slow(let nanoseconds): wait(nanoseconds)
+      case .wrong(let factor): result = Tensor(result.elements.map { $0 * factor }, shape: result.shape)
+      case .crash(let call): if call == number { fatalError("GENBENCH_FAULT: \(fault)") }
+      case .hang(let call): while call == number { Thread.sleep(forTimeInterval: 3600) }
+      }
+    }
+    return result
+  }
+
+  /// Spins: a sleep would leave the core to others and end later than asked for.
+  private func wait(_ nanoseconds: UInt64) {
+    let end = MonotonicTime.nanoseconds() + nanoseconds
+    while MonotonicTime.nanoseconds() < end {}
+  }
+
+  func linear(_ input: Tensor, weight: LinearWeight, bias: Tensor?, activation: Activation, residual: Tensor?) -> Tensor {
+    disturb(.linear) { base.linear(input, weight: weight, bias: bias, activation: activation, residual: residual) }
+  }
+
+  func conv2d(
+    _ input: Tensor, weight: ConvWeight, options: ConvOptions, bias: Tensor?, imageBias: Tensor?, residual: Tensor?
+  ) -> Tensor {
+    disturb(.conv2d) {
+      base.conv2d(input, weight: weight, options: options, bias: bias, imageBias: imageBias, residual: residual)
+    }
+  }
+
+  func groupNorm(
+    _ input: Tensor, groupCount: Int, weight: Tensor, bias: Tensor, epsilon: Float, activation: Activation
+  ) -> Tensor {
+    disturb(.groupnorm) {
+      base.groupNorm(input, groupCount: groupCount, weight: weight, bias: bias, epsilon: epsilon, activation: activation)
+    }
+  }
+
+  func layerNorm(_ input: Tensor, weight: Tensor, bias: Tensor, epsilon: Float) -> Tensor {
+    disturb(.layernorm) { base.layerNorm(input, weight: weight, bias: bias, epsilon: epsilon) }
+  }
+
+  func rmsNorm(_ input: Tensor, weight: Tensor, epsilon: Float) -> Tensor {
+    disturb(.rmsnorm) { base.rmsNorm(input, weight: weight, epsilon: epsilon) }
+  }
+
+  func attention(query: Tensor, key: Tensor, value: Tensor, options: AttentionOptions) -> Tensor {
+    disturb(.attention) { base.attention(query: query, key: key, value: value, options: options) }
+  }
+
+  func geglu(_ input: Tensor) -> Tensor { disturb(.geglu) { base.geglu(input) } }
+  func activate(_ input: Tensor, _ activation: Activation) -> Tensor {
+    disturb(.activate) { base.activate(input, activation) }
+  }
+  func add(_ left: Tensor, _ right: Tensor) -> Tensor { disturb(.add) { base.add(left, right) } }
+  func concatenateChannels(_ parts: [Tensor]) -> Tensor { disturb(.concatenate) { base.concatenateChannels(parts) } }
+  func upsampleNearest2x(_ input: Tensor) -> Tensor { disturb(.upsample) { base.upsampleNearest2x(input) } }
+}

@@ -1,0 +1,183 @@
+import Foundation
+import Measurement
+import Reporting
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import GenbenchCLI
+
+/// The built program, beside the tests' bundle; nil when only the tests were built.
+enum BuiltProgram {
+  static let path: String? = {
+    let bundles = CommandLine.arguments.filter { $0.hasSuffix(".xctest") }.map {
+      URL(fileURLWithPath: $0).deletingLastPathComponent()
+    }
+    let folders = bundles + [Fixtures.packageFolder.appendingPathComponent(".build/debug")]
+    return folders.map { $0.appendingPathComponent("genbench").path }.first { FileManager.default.isExecutableFile(atPath: $0) }
+  }()
+}
+
+/// Sessions as real processes of the built program.
+@Suite(.enabled(if: BuiltProgram.path != nil, "the executable isn't built"), .serialized)
+struct SessionProcessTests {
+  private let folder: TemporaryFolder
+  init() throws { folder = try TemporaryFolder() }
+
+  private func run(_ words: [String], environment: [String: String] = [:]) async -> CommandLineResult {
+    let out = Mutex("")
+    let err = Mutex("")
+    let console = Console(
+      style: Console.Style(), out: { text in out.withLock { $0 += text } }, error: { text in err.withLock { $0 += text } })
+    var whole = ProcessInfo.processInfo.environment
+    whole["GENBENCH_HOME"] = Fixtures.packageFolder.path
+    whole["GENBENCH_FAULT"] = nil
+    let context = CommandContext(
+      console: console, environment: whole.merging(environment) { $1 }, words: words, executable: BuiltProgram.path,
+      makeBackend: { try await GenbenchCommandLine.makeBackend($0) })
+    let status = await GenbenchCommandLine.run(context)
+    return CommandLineResult(status: status, out: out.withLock { $0 }, err: err.withLock { $0 })
+  }
+
+  private func document(_ name: String = "out") throws -> RunDocument {
+    try RunDocument(json: Data(contentsOf: URL(fileURLWithPath: folder.path(name + "/run.json"))))
+  }
+
+  private func words(_ more: String...) -> [String] {
+    [
+      "run", "--no-plots", "--out", folder.path("out"), "--variant", "sd15", "--steps", "2", "--size", "64", "--prompts", "2",
+      "--warmup", "0",
+    ] + more
+  }
+
+  @Test func sessionsAreProcessesOfTheirOwn() async throws {
+    let result = await run(words("--sessions", "2"))
+    #expect(result.status == .success, "\(result.err)")
+    let run = try document()
+    let pids = run.cases[0].sessions.map(\.pid)
+    #expect(Set(pids).count == 2 && !pids.contains(ProcessInfo.processInfo.processIdentifier))
+    #expect(
+      run.cases[0].conformance?.result == .pass && run.cases[0].conformance?.policy.hasPrefix("golden:pipelines/sd15/") == true)
+    #expect(run.environment.probe != nil && (run.cases[0].work?["unet"]?.flop ?? 0) > 0)
+    #expect(run.faults.isEmpty && run.cases[0].summary("harness_overhead_ns") != nil)
+    let names = try FileManager.default.contentsOfDirectory(atPath: folder.path("out"))
+    #expect(!names.contains { $0.hasPrefix(".session") }, "nothing is left behind")
+  }
+
+  /// A crash, a hang and a kill are rows; the other side is measured all the same.
+  @Test(arguments: [
+    ("crash:conv2d:30", RunCase.Status.crash, "GENBENCH_FAULT"), ("hang:conv2d:30", .timeout, "said nothing"),
+  ]) func aDyingSessionIsARow(fault: String, status: RunCase.Status, word: String) async throws {
+    let result = await run(
+      words("--gate", "off", "--timeout", "3s", "--side", "good:threads=1", "--side", "bad:threads=1,env.GENBENCH_FAULT=\(fault)")
+    )
+    #expect(result.status.code == 3, "\(result.err)")
+    let run = try document()
+    #expect(run.cases.map(\.status) == [.pass, status])
+    #expect(run.cases[1].statusReason?.contains(word) == true, "\(run.cases[1].statusReason ?? "")")
+    #expect(run.status == .complete && result.out.contains("[bad]"))
+  }
+
+  @Test func wrongResultsAreInvalidHoweverFast() async throws {
+    let result = await run(words(), environment: ["GENBENCH_FAULT": "wrong:groupnorm"])
+    #expect(result.status.code == 7, "\(result.err)")
+    let run = try document()
+    #expect(run.cases.map(\.status) == [.invalid] && run.cases[0].conformance?.result == .fail)
+    #expect(run.faults == ["wrong:groupnorm"] && result.out.contains("FAULT INJECTED") && result.err.contains("ON PURPOSE"))
+    #expect(result.out.contains("INVALID"))
+  }
+
+  @Test func theGateByPlainLoopsFindsAWrongEngineToo() async throws {
+    #expect(await run(words("--gate", "reference")).status == .success)
+    let wrong = await run(
+      ["run", "--no-plots", "--out", folder.path("wrong")] + words("--gate", "reference").dropFirst(4),
+      environment: ["GENBENCH_FAULT": "wrong:groupnorm:1.2"])
+    #expect(wrong.status.code == 7, "\(wrong.err)")
+  }
+
+  @Test func aFaultThatIsNoneIsAUsageError() async throws {
+    let result = await run(words(), environment: ["GENBENCH_FAULT": "slow:everything"])
+    #expect(result.status.code == 64 && result.lastErrorLine.contains("GENBENCH_FAULT"), "\(result.err)")
+  }
+
+  /// The whole program is killed in the middle of its work; what was measured stays, and --resume does the rest.
+  @Test func killedAndResumedIsTheSameSetOfCases() async throws {
+    let executable = try #require(BuiltProgram.path)
+    let words = [
+      "run", "--no-plots", "--variant", "sd15", "--size", "64", "--steps", "2,3", "--prompts", "3", "--warmup", "0", "--sessions",
+      "2",
+    ]
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: executable)
+    process.arguments = words + ["--out", folder.path("killed")]
+    process.environment = ProcessInfo.processInfo.environment.merging(["GENBENCH_HOME": Fixtures.packageFolder.path]) { $1 }
+    process.standardOutput = FileHandle.nullDevice
+    process.standardError = FileHandle.nullDevice
+    try process.run()
+    let journal = URL(fileURLWithPath: folder.path("killed/journal.jsonl"))
+    let deadline = ContinuousClock.now + .seconds(120)
+    func samples() -> Int { ((try? Journal.read(journal))?.events.filter { $0.type == .sample }.count) ?? 0 }
+    while samples() < 4, process.isRunning, ContinuousClock.now < deadline { try await Task.sleep(for: .milliseconds(5)) }
+    kill(process.processIdentifier, SIGKILL)
+    process.waitUntilExit()
+    let before = samples()
+    #expect(before >= 4 && before < 12, "killed in the middle")
+    #expect(!FileManager.default.fileExists(atPath: folder.path("killed/run.json")))
+
+    let resumed = await run(["run", "--no-plots", "--resume", folder.path("killed")])
+    #expect(resumed.status == .success, "\(resumed.err)")
+    let whole = await run(words + ["--out", folder.path("whole")])
+    #expect(whole.status == .success)
+    func shape(_ name: String) throws -> [[String]] {
+      try document(name).cases.map {
+        [$0.caseID, $0.status.rawValue] + $0.sessions.map { $0.samples.map { "\($0.seed)" }.joined(separator: ",") }
+      }
+    }
+    #expect(try shape("killed") == shape("whole"))
+    #expect(try Journal.read(journal).events.filter { $0.type == .sample }.count == 12, "nothing was measured twice")
+    // Once more there is nothing to do.
+    #expect(await run(["run", "--no-plots", "--resume", folder.path("killed")]).status == .success)
+    #expect(try Journal.read(journal).events.filter { $0.type == .sample }.count == 12)
+  }
+}
+
+@Suite struct SessionProcessEndTests {
+  private func run(_ script: String, timeoutNs: UInt64 = 60_000_000_000, cancels: Bool = false) async -> (
+    SessionProcess.End, String, [String]
+  ) {
+    let lines = Mutex<[String]>([])
+    let process = SessionProcess(
+      executable: "/bin/sh", arguments: ["-c", script], environment: ["PATH": "/usr/bin:/bin"], timeoutNs: timeoutNs,
+      isCancelled: { cancels && lines.withLock { !$0.isEmpty } })
+    let (end, errors) = await process.run { line in
+      lines.withLock { $0.append(String(decoding: line, as: UTF8.self)) }
+      return true
+    }
+    return (end, errors, lines.withLock { $0 })
+  }
+
+  @Test func endsAreToldApart() async {
+    #expect(await run("echo a; echo b; exit 0").0 == .exited(0))
+    let failed = await run("echo one; echo oh no >&2; exit 9")
+    #expect(failed.0 == .exited(9) && failed.1 == "oh no" && failed.2 == ["one"])
+    #expect(await run("kill -SEGV $$").0 == .signalled(11))
+    #expect(await run("kill -KILL $$").0 == .signalled(9))
+    #expect(await run("exec sleep 600", timeoutNs: 300_000_000).0 == .silent)
+    #expect(await run("echo x; exec sleep 600", cancels: true).0 == .stopped)
+  }
+
+  @Test func longLinesArriveWhole() async {
+    let result = await run("head -c 300000 /dev/zero | tr '\\0' x; echo; echo end")
+    #expect(result.2.map(\.count) == [300_000, 3])
+  }
+
+  @Test func aMissingProgramIsTold() async {
+    let process = SessionProcess(
+      executable: "/nowhere/genbench", arguments: [], environment: [:], timeoutNs: 1, isCancelled: { false })
+    guard case .failed(let message) = await process.run(onLine: { _ in true }).end else {
+      Issue.record("it ran")
+      return
+    }
+    #expect(message.contains("/nowhere/genbench"))
+  }
+}
