@@ -99,6 +99,14 @@ def setting_name(threads, precision):
     return f"threads={threads}" + ("" if precision == "f32" else f" precision={precision}")
 
 
+def passed_runs(document):
+    """The samples of a run.json with one case."""
+    case = document["cases"][0]
+    if case["status"] != "pass":
+        raise Failure(f"genbench: case {case['status']}: {case.get('status_reason')}")
+    return [sample for session in case["sessions"] for sample in session["samples"]]
+
+
 class GenbenchImages:
     """`genbench run` on one model at one size: every stage's samples after the first."""
 
@@ -127,11 +135,8 @@ class GenbenchImages:
                 quiet,
             )  # fmt: skip
         document = json.loads(finished.out)
-        case = document["cases"][0]
-        if case["status"] != "pass":
-            raise Failure(f"genbench: case {case['status']}: {case.get('status_reason')}")
-        sessions = case["sessions"]
-        runs = [sample for session in sessions for sample in session["samples"]]
+        runs = passed_runs(document)
+        sessions = document["cases"][0]["sessions"]
         memory = {
             "peak_rss_bytes": finished.peak_rss,
             "peak_anonymous_bytes": max(max(session["memory"]["anonymous_bytes"], default=0) for session in sessions),
@@ -206,30 +211,27 @@ class GenbenchText:
 
 
 class GenbenchVision:
-    """`genbench describe`: from the pixels of one tile to the language model's embeddings."""
+    """`genbench run` with an image of one tile: from its pixels to the language model's embeddings, without the first time."""
 
     name = "genbench"
 
-    def __init__(self, program, files, threads, workload, image_id, tokens_per_part):
-        self.image_id, self.tokens_per_part = image_id, tokens_per_part
-        self.command = [program, "describe", "--model", files / "model.gguf", "--mmproj", files / "mmproj.gguf", "--image",
-                        files / "image.png", "--prompt", "What is this?", "--max-tokens", 1, "--json", "--threads", threads]  # fmt: skip
+    def __init__(self, program, files, threads, workload, tokens_per_tile):
+        self.tokens_per_tile = tokens_per_tile
+        self.command = [program, "run", "--model", files / "model.gguf", "--mmproj", files / "mmproj.gguf", "--image",
+                        files / "image.png", "--prompts", 1, "--max-tokens", 1, "--repetitions", 3, "--warmup", 0, "--threads", threads,
+                        "--no-plots", "--json"]  # fmt: skip
         self.workloads = [workload]
         self.settings = [f"threads={threads}"]
 
     def measure(self, _, wanted, quiet):
-        finished = execute(self.command, quiet)
-        answer = json.loads(finished.out)
-        parts = answer["prompt_ids"].count(self.image_id) / self.tokens_per_part
-        if parts < 1 or parts != int(parts):
-            raise Failure(f"genbench: the prompt has {parts:.2f} images' tokens, expected whole ones")
-        timings = answer.get("timings_ns")
-        if timings:
-            seconds = (timings["vision_encode"] + timings["projector"]) / 1e9
-        else:
-            # What comes before the prefill: preprocessing, the tower, the projector.
-            seconds = answer["ttft_ns"] / 1e9 - len(answer["prompt_ids"]) / answer["prefill_tokens_per_s"]
-        return {wanted[0]: Sample([seconds / parts], finished.foreign, {"peak_rss_bytes": finished.peak_rss})}
+        with tempfile.TemporaryDirectory() as folder:
+            finished = execute([*self.command, "--out", folder], quiet)
+        runs = passed_runs(json.loads(finished.out))
+        tokens = runs[0]["text"]["prompt_tokens"]
+        if not self.tokens_per_tile <= tokens < 2 * self.tokens_per_tile:
+            raise Failure(f"genbench: the prompt has {tokens} tokens, expected those of one tile, {self.tokens_per_tile}, and a few words")
+        seconds = [(run["stages_ns"]["vision_encode"] + run["stages_ns"]["projector"]) / 1e9 for run in runs[1:]]
+        return {wanted[0]: Sample(seconds, finished.foreign, {"peak_rss_bytes": finished.peak_rss})}
 
 
 # ---------------------------------------------------------------- torch
@@ -337,7 +339,7 @@ class LlamaBench:
 
 
 class MtmdCli:
-    """llama-mtmd-cli: the time that it prints for encoding a tile (it makes one tile and the whole image of a small one)."""
+    """llama-mtmd-cli: the time that it prints for encoding a tile, without the first (a small image is a tile and once more the whole)."""
 
     name = "llama.cpp"
     settings = ["-fa off", "-fa on"]
@@ -351,5 +353,8 @@ class MtmdCli:
         finished = execute([*self.command, *setting.split()], quiet)
         text = finished.out + finished.err
         times = find(r"batch encoding done in (\d+) ms", text, "llama-mtmd-cli")
-        tiles = sum(find(r"encoding mtmd batch, n_chunks = (\d+)", text, "llama-mtmd-cli"))
-        return {wanted[0]: Sample([sum(times) / tiles / 1e3], finished.foreign, {"peak_rss_bytes": finished.peak_rss})}
+        tiles = find(r"encoding mtmd batch, n_chunks = (\d+)", text, "llama-mtmd-cli")
+        if len(times) < 2 or len(times) != len(tiles):
+            raise Failure(f"llama-mtmd-cli: {len(times)} times for {len(tiles)} batches, expected at least 2 of each")
+        seconds = [time / tile / 1e3 for time, tile in zip(times[1:], tiles[1:])]
+        return {wanted[0]: Sample(seconds, finished.foreign, {"peak_rss_bytes": finished.peak_rss})}

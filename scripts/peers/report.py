@@ -75,7 +75,27 @@ def table(workloads):
     lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
     text = "\n".join(lines) + "\n"
     text += f"\nRatio: median time of the peer / median time of genbench; min…max: of the rounds' own ratios. A round in which others took more than {NOISY:.0%} of the CPU is noisy and counts only when all are.\n"
-    return text + ("\n" + "\n".join(notes) + "\n" if notes else "")
+    return text + memory_table(workloads) + ("\n" + "\n".join(notes) + "\n" if notes else "")
+
+
+def memory_table(workloads):
+    """Peaks in MB: genbench's resident memory with the mapped weights, what of it is its own, the peer's resident memory."""
+    rows = []
+    for entry in workloads:
+        if "ratio" not in entry:
+            continue
+        ours = [values["genbench"] for values in entry["rounds"] if "genbench" in values]
+        theirs = [values["peer"][entry["peer_setting"]] for values in entry["rounds"] if entry["peer_setting"] in values["peer"]]
+
+        def peak(side, key):
+            found = [values[key] for values in side if values.get(key)]
+            return f"{max(found) / 1e6:.0f}" if found else "-"
+
+        rows.append((entry["name"], peak(ours, "peak_rss_bytes"), peak(ours, "peak_anonymous_bytes"), peak(theirs, "peak_rss_bytes")))
+    if not rows:
+        return ""
+    lines = ["| peak memory, MB | genbench, resident | of it anonymous | peer, resident |", "|---|---:|---:|---:|"]
+    return "\n" + "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows]) + "\n"
 
 
 # ---------------------------------------------------------------- where and with what

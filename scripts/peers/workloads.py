@@ -138,8 +138,7 @@ def groups(options, files):
 
     vision = "vision-smolvlm"
     workloads = [Workload(vision, "SmolVLM-256M vision tower, one 512×512 tile", "s", 1.2)]
-    # The tokens of SmolVLM are appended to SmolLM2's 49152; <image> is the third. A tile becomes 64 of them.
-    ours = GenbenchVision(program, files.vision, threads, vision, 49154, 64)
+    ours = GenbenchVision(program, files.vision, threads, vision, 64)
     result.append(Group(vision, workloads, ours, [MtmdCli(options.peers / "llama-mtmd-cli", files.vision, threads, vision)], files.make_vision))
 
     images("bf16", None)
