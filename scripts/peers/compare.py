@@ -254,7 +254,7 @@ def main():
         problem = report.write(options.out, document)
         if interrupted:
             break
-    print(report.table(document["workloads"]), end="")
+    print((options.out / "table.md").read_text(), end="")
     if problem:
         say(problem)
     say(f"files are in {options.out}")

@@ -52,8 +52,8 @@ def show(seconds, unit):
     return f"{seconds * 1e3:.1f} ms" if seconds < 1 else f"{seconds:.2f} s"
 
 
-def table(workloads):
-    """A Markdown table, readable as it is."""
+def table(workloads, digest=None):
+    """A Markdown table, readable as it is. Rows that weren't measured with the program of that SHA-256 are told."""
     rows = [("workload", "genbench", "peer", "ratio", "min…max", "aim", "rounds")]
     notes = []
     for entry in workloads:
@@ -70,6 +70,9 @@ def table(workloads):
         ))  # fmt: skip
         if entry.get("reason"):
             notes.append(f"{name}: {entry['reason']}")
+    others = [entry["name"] for entry in workloads if digest and entry.get("genbench_sha256", digest) != digest]
+    if others:
+        notes.append("Measured with another build of genbench: " + ", ".join(others))
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = ["| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths)) + " |" for row in rows]
     lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
@@ -147,7 +150,7 @@ def date():
 def write(folder, document):
     """peers.json, table.md and the plot, each replaced as a whole."""
     folder.mkdir(parents=True, exist_ok=True)
-    texts = {"peers.json": json.dumps(document, indent=1, ensure_ascii=False) + "\n", "table.md": table(document["workloads"])}
+    texts = {"peers.json": json.dumps(document, indent=1, ensure_ascii=False) + "\n", "table.md": table(document["workloads"], document["versions"]["genbench_sha256"])}
     for name, text in texts.items():
         part = folder / (name + ".part")
         part.write_text(text)
@@ -163,10 +166,15 @@ def plot(folder, document):
     rows = [entry for entry in document["workloads"] if "ratio" in entry]
     if not rows:
         return "nothing was measured, so no plot"
-    lines = ["# index ratio min max aim peer workload (aim 0: there is none)"]
+    lines = ["# index ratio min max aim label peer workload (aim 0: there is none; label: where the number stands)"]
     for index, entry in enumerate(reversed(rows)):
         aim = entry["aim"] or 0
-        lines.append(f"{index} {entry['ratio']:.4f} {entry['ratio_min']:.4f} {entry['ratio_max']:.4f} {aim} \"{entry['peer']}\" \"{entry['name']}\"")
+        # The label stands right of everything else in its row, the line at 1 among it.
+        label = max(entry["ratio_max"], 1)
+        if label < aim < 1.25 * label:
+            label = 1.02 * aim
+        numbers = " ".join(f"{value:.4f}" for value in (entry["ratio"], entry["ratio_min"], entry["ratio_max"], aim, label))
+        lines.append(f'{index} {numbers} "{entry["peer"]}" "{entry["name"]}"')
     (folder / "ratios.dat").write_text("\n".join(lines) + "\n")
     cpu = document["machine"].get("cpu", "?")
     (folder / "ratios.gp").write_text(f"""\
@@ -186,10 +194,10 @@ set key off
 set arrow 1 from 1, graph 0 to 1, graph 1 nohead lc rgb "#444444" lw 1.5
 set style fill solid 0.85 noborder
 colour(ratio, aim) = (ratio < 1 ? 0xc8553d : (ratio < aim ? 0xe0a030 : 0x2a9d5c))
-plot "ratios.dat" using (1):1:(1):2:($1 - 0.32):($1 + 0.32):(colour($2, $5)):ytic(7) with boxxyerror lc rgb variable, \\
+plot "ratios.dat" using (1):1:(1):2:($1 - 0.32):($1 + 0.32):(colour($2, $5)):ytic(8) with boxxyerror lc rgb variable, \\
   "" using 2:1:3:4 with xerrorbars pt 0 lw 2 lc rgb "#222222", \\
   "" using ($5 > 0 ? $5 : NaN):1 with points pt 13 ps 1.6 lc rgb "#1f4e9c", \\
-  "" using 4:1:(sprintf("  %.2f", $2)) with labels left font ",10"
+  "" using 6:1:(sprintf("  %.2f", $2)) with labels left font ",10"
 """)
     if not shutil.which("gnuplot"):
         return "gnuplot isn't installed: the plot's data and script are written, its image isn't"

@@ -51,6 +51,11 @@ class Ratios(unittest.TestCase):
         self.assertEqual(report.best_setting(rounds, ["a", "b", "c"]), "b")
         self.assertIsNone(report.best_setting([], ["a"]))
 
+    def test_rows_of_another_build_are_told(self):
+        old, new = entry([one([1], [2])]) | {"genbench_sha256": "old"}, entry([one([1], [2])]) | {"genbench_sha256": "new", "name": "v"}
+        self.assertIn("another build of genbench: w\n", report.table([old, new], "new"))
+        self.assertNotIn("another build", report.table([new], "new"))
+
     def test_rates_are_shown_for_tokens(self):
         self.assertEqual(report.show(0.005, "s/token"), "200.0 tokens/s")
         self.assertEqual(report.show(0.0213, "s"), "21.3 ms")
