@@ -92,7 +92,7 @@ typealias ExpectedWeights = [String: [String: String]]
 
   @Test func readsTheSmallModels() throws {
     for family in Self.families {
-      let path = Fixtures.folder.appendingPathComponent("Models/\(family)").path
+      let path = Fixtures.folder.appendingPathComponent("TestModels/\(family)").path
       let checkpoint = try DiffusionCheckpoint.open(path: path)
       #expect(checkpoint.variant.rawValue == family)
       #expect(try DiffusionCheckpoint.open(path: path + "/model_index.json").variant.rawValue == family)

@@ -17,7 +17,7 @@ struct TextCommandTests {
   }
 
   private func model(_ variant: String, _ name: String) -> String {
-    Fixtures.folder.appendingPathComponent("Models/\(variant)/\(name).gguf").path
+    Fixtures.folder.appendingPathComponent("TestModels/\(variant)/\(name).gguf").path
   }
 
   @Test(arguments: ["smolvlm", "qwen2vl"])

@@ -6,9 +6,9 @@ import Synchronization
 import Tensors
 import TestSupport
 
-/// The small model of a variant.
+/// The random model of a variant that the goldens are made with.
 func smallModel(_ variant: String) -> String {
-  Fixtures.folder.appendingPathComponent("Models").appendingPathComponent(variant).path
+  Fixtures.folder.appendingPathComponent("TestModels").appendingPathComponent(variant).path
 }
 
 func makeBackend(_ choice: KernelChoice = .fast, threads: Int = 2, memoryLimit: Int? = nil) throws -> ReferenceBackend {

@@ -11,7 +11,7 @@ func makeKernels(_ choice: KernelChoice = .fast) throws -> any KernelSet { try K
 
 /// The path of a file of a small model.
 func modelPath(_ variant: String, _ name: String) -> String {
-  Fixtures.folder.appendingPathComponent("Models/\(variant)/\(name).gguf").path
+  Fixtures.folder.appendingPathComponent("TestModels/\(variant)/\(name).gguf").path
 }
 
 func openModel(_ variant: String, _ choice: KernelChoice = .fast) throws -> VisionLanguageModel {

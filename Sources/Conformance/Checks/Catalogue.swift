@@ -3,7 +3,7 @@ public enum Catalogue {
   /// The checks of every group but numerics, in the order of their ids.
   public static let all: [Check] =
     (defaultsChecks + inputChecks + loadChecks + resultChecks + seedChecks + safetyChecks + cancellationChecks
-    + concurrencyChecks + progressChecks + modeChecks + resourceChecks + tensorChecks + crossChecks
+    + concurrencyChecks + progressChecks + modeChecks + resourceChecks + tensorChecks + crossChecks + semanticChecks
     + visionLoadChecks + visionInputChecks + visionAnswerChecks + visionCancelChecks
     + registryStoreChecks + registryDownloadChecks
     + tsaiStyleChecks + tsaiImageChecks + tsaiCancelChecks + playgroundSheetChecks + playgroundCreatorChecks)

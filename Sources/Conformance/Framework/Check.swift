@@ -28,6 +28,8 @@ public struct Check: Sendable, CustomStringConvertible {
     case tsai = "T"
     /// Metrics and what concerns every system.
     case cross = "X"
+    /// Whether pictures show what prompts say.
+    case semantics = "S"
     /// Numbers against goldens.
     case numerics
 

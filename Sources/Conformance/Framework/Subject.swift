@@ -91,6 +91,8 @@ public struct EngineUnderTest: Sendable {
   public var models: [Surface.Variant: String]
   /// Variants whose model has a safety checker.
   public var checkedVariants: Set<Surface.Variant>
+  /// Variants whose model understands prompts of plain coloured shapes; on others the meaning of pictures isn't judged.
+  public var promptedVariants: Set<Surface.Variant>
   /// Names of other compute units that must agree with the usual one.
   public var units: [String]
   /// Whether ``Setup/memoryLimit`` is heeded.
@@ -106,13 +108,16 @@ public struct EngineUnderTest: Sendable {
 
   /// Makes a description.
   public init(
-    name: String, models: [Surface.Variant: String], checkedVariants: Set<Surface.Variant>, units: [String] = [],
+    name: String, models: [Surface.Variant: String], checkedVariants: Set<Surface.Variant>,
+    promptedVariants: Set<Surface.Variant> = Set(Surface.Variant.allCases),
+    units: [String] = [],
     canLimitMemory: Bool = false, memory: MemoryMeter? = nil, numerics: (any NumericsImplementation)? = nil,
     fixtures: URL? = nil, make: @escaping @Sendable (Setup) async throws -> Parts
   ) {
     self.name = name
     self.models = models
     self.checkedVariants = checkedVariants
+    self.promptedVariants = promptedVariants
     self.units = units
     self.canLimitMemory = canLimitMemory
     self.memory = memory

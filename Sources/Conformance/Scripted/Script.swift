@@ -22,6 +22,8 @@ public struct Script: Sendable {
   public var safetyNs: UInt64 = 25_000_000
   /// See ``textNs``.
   public var previewNs: UInt64 = 50_000_000
+  /// Whether pictures show what the prompt says; otherwise they are patterns.
+  public var paintsPrompt = false
   /// Tokens of a prompt, counted as words, that the text encoder sees.
   public var promptWindow = 75
 

@@ -326,7 +326,12 @@ public final class ScriptedBackend: GenBackend {
     var parts = [start.model.variant, words.joined(separator: " "), "\(steps)", "\(guidance)", scheduler, "\(seed)"]
     if guidance > 1 { parts.append(request.negativePrompt ?? "") }
     if let step { parts.append("preview \(step)") }
-    let pattern = ScriptedImage.pattern(seed: ScriptedImage.hash(parts), width: size.width, height: size.height)
+    let pattern =
+      start.script.paintsPrompt
+      ? ScriptedPainter(
+        prompt: request.prompt, negativePrompt: guidance > 1 ? request.negativePrompt ?? "" : "", seed: seed
+      ).bitmap(width: size.width, height: size.height)
+      : ScriptedImage.pattern(seed: ScriptedImage.hash(parts), width: size.width, height: size.height)
     var bitmap =
       request.image.map { ScriptedImage.repaint($0, mask: request.mask, strength: request.strength, pattern: pattern) } ?? pattern
     if unitOffset > 0 {

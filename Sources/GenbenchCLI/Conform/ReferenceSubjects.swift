@@ -21,6 +21,9 @@ struct ConformSubjects {
   /// The implementation's version.
   static let version = GenbenchCommandLine.version
 
+  /// The variants whose small model in the repository is trained.
+  static let promptedVariants: Set<Surface.Variant> = []
+
   /// `RunAnywhere` over a scripted engine.
   static var scripted: Subject {
     Subject(
@@ -47,7 +50,7 @@ struct ConformSubjects {
     }
     let isReference = backend.kind == .reference
     let engine = EngineUnderTest(
-      name: backend.kind.rawValue, models: models, checkedVariants: [.sd15],
+      name: backend.kind.rawValue, models: models, checkedVariants: [.sd15], promptedVariants: Self.promptedVariants,
       units: isReference ? ["kernels=reference", "threads=1"] : [], canLimitMemory: isReference,
       memory: isReference && judgesMemory ? Self.memory : nil,
       numerics: isReference ? try ReferenceNumerics(backend, fixtures: fixtures) : nil, fixtures: fixtures
