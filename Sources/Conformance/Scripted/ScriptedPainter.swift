@@ -1,4 +1,4 @@
-import Imaging
+import Tensors
 
 /// Paints what a prompt says, as an engine that understands it would: plain shapes on a plain ground.
 ///

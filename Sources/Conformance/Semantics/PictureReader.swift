@@ -1,4 +1,5 @@
 import Imaging
+public import Tensors
 
 /// What is in a picture of plain shapes on a plain ground.
 public struct PictureContents: Sendable, Hashable {
@@ -45,14 +46,13 @@ public enum PictureReader {
       guard area >= 0.004 else { continue }
       let inner = region.eroded(times: 2)
       let colour = median(of: inner.pixels.count > 8 ? inner.pixels : region.pixels, in: image)
-      shapes.append(
-        .init(
-          kind: ShapeKind(of: region), colour: ColourName(red: colour[0], green: colour[1], blue: colour[2]),
-          x: (Double(filled.columns.lowerBound) + Double(filled.columns.upperBound) + 1) / 2 / Double(image.width),
-          y: (Double(filled.rows.lowerBound) + Double(filled.rows.upperBound) + 1) / 2 / Double(image.height), area: area))
+      let x = Double(filled.columns.lowerBound + filled.columns.upperBound + 1) / Double(2 * image.width)
+      let y = Double(filled.rows.lowerBound + filled.rows.upperBound + 1) / Double(2 * image.height)
+      let name = ColourName(red: colour[0], green: colour[1], blue: colour[2])
+      shapes.append(PictureContents.Shape(kind: ShapeKind(of: region), colour: name, x: x, y: y, area: area))
     }
-    return PictureContents(
-      ground: ColourName(red: ground[0], green: ground[1], blue: ground[2]), shapes: shapes.sorted { $0.area > $1.area })
+    shapes.sort { $0.area > $1.area }
+    return PictureContents(ground: ColourName(red: ground[0], green: ground[1], blue: ground[2]), shapes: shapes)
   }
 
   private static func reduced(_ picture: Bitmap) -> Bitmap {
@@ -64,7 +64,7 @@ public enum PictureReader {
 
   private static func border(of image: Bitmap) -> [Int] {
     let band = max(1, min(image.width, image.height) / 32)
-    return (0..<(image.width * image.height)).filter { pixel in
+    return (0..<(image.width * image.height)).filter { pixel -> Bool in
       let (row, column) = (pixel / image.width, pixel % image.width)
       return row < band || column < band || row >= image.height - band || column >= image.width - band
     }
@@ -78,8 +78,13 @@ public enum PictureReader {
   }
 
   private static func differing(_ image: Bitmap, from ground: [Double], by limit: Int) -> [Bool] {
-    (0..<(image.width * image.height)).map { pixel in
-      (0..<3).contains { abs(Int(image.samples[pixel * 3 + $0]) - Int(ground[$0])) > limit }
+    let wanted = ground.map { Int($0) }
+    return (0..<(image.width * image.height)).map { pixel -> Bool in
+      for channel in 0..<3 {
+        let sample = Int(image.samples[pixel * 3 + channel])
+        if abs(sample - wanted[channel]) > limit { return true }
+      }
+      return false
     }
   }
 }
