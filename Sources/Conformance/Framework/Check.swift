@@ -36,7 +36,7 @@ public struct Check: Sendable, CustomStringConvertible {
     /// The API that its checks judge.
     public var surface: SurfaceKind {
       switch self {
-      case .diffusion, .cross, .numerics: .diffusion
+      case .diffusion, .cross, .semantics, .numerics: .diffusion
       case .vision: .vision
       case .models: .registry
       case .playground: .playground
