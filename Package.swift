@@ -38,7 +38,12 @@ let package = Package(
     .executable(name: "genbench", targets: ["genbench"]),
     .library(name: "GenBackend", targets: ["GenBackend"]),
     .library(name: "ReferenceEngine", targets: ["ReferenceEngine"]),
+    .library(name: "ModelRegistry", targets: ["ModelRegistry"]),
     .library(name: "RunAnywhere", targets: ["RunAnywhere"]),
+    .library(name: "Tensors", targets: ["Tensors"]),
+    .library(name: "Imaging", targets: ["Imaging"]),
+    .library(name: "PlaygroundKit", targets: ["PlaygroundKit"]),
+    .library(name: "TSAIKit", targets: ["TSAIKit"]),
     .library(name: "Conformance", targets: ["Conformance"]),
   ],
   targets: [
@@ -49,6 +54,9 @@ let package = Package(
     .systemLibrary(
       name: "CTurboJPEG", path: "Sources/CTurboJPEG", pkgConfig: "libturbojpeg",
       providers: [.apt(["libturbojpeg0-dev"]), .brew(["jpeg-turbo"])]),
+    .systemLibrary(
+      name: "CArchive", path: "Sources/CArchive", pkgConfig: "libarchive",
+      providers: [.apt(["libarchive-dev"]), .brew(["libarchive"])]),
     .systemLibrary(
       name: "CSQLite", path: "Sources/CSQLite", pkgConfig: "sqlite3",
       providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
@@ -90,12 +98,20 @@ let package = Package(
         "Tensors",
       ], swiftSettings: optimised),
 
+    // Models that arrive and stay.
+    .target(name: "ModelRegistry", dependencies: ["Checkpoints", "CArchive"], swiftSettings: optimised),
+
     // The API surfaces of the mission, over any backend.
-    .target(name: "RunAnywhere", dependencies: ["GenBackend", "Imaging", "Tensors"]),
+    .target(name: "RunAnywhere", dependencies: ["GenBackend", "ModelRegistry", "Imaging", "Tensors"]),
+    .target(name: "TSAIKit", dependencies: ["GenBackend", "Imaging", "Tensors"]),
+    .target(name: "PlaygroundKit", dependencies: ["GenBackend", "Imaging", "Tensors"], swiftSettings: optimised),
 
     // Judging.
     .target(
-      name: "Conformance", dependencies: ["GenBackend", "RunAnywhere", "Goldens", "Checkpoints", "Imaging", "Tensors"],
+      name: "Conformance",
+      dependencies: [
+        "GenBackend", "RunAnywhere", "ModelRegistry", "PlaygroundKit", "TSAIKit", "Goldens", "Checkpoints", "Imaging", "Tensors",
+      ],
       swiftSettings: optimised),
 
     // Measuring and telling.
@@ -105,11 +121,15 @@ let package = Package(
     .target(
       name: "GenbenchCLI",
       dependencies: [
-        "ReferenceEngine", "GenBackend", "RunAnywhere", "Conformance", "Measurement", "Reporting", "Goldens", "Tokenizers",
-        "Schedulers", "Checkpoints",
+        "ReferenceEngine", "GenBackend", "RunAnywhere", "ModelRegistry", "PlaygroundKit", "TSAIKit", "Conformance", "Measurement",
+        "Reporting", "Goldens", "Tokenizers", "Schedulers", "Checkpoints",
         "DiffusionModels", "VisionLanguageModels", "Kernels", "KernelContract", "Imaging", "Tensors", "CPUFeatures",
       ]),
     .executableTarget(name: "genbench", dependencies: ["GenbenchCLI"]),
+    // The worked example, which is a package of its own too; there its name is greeting-cards.
+    .executableTarget(
+      name: "GreetingCardsExample", dependencies: ["PlaygroundKit", "ReferenceEngine", "GenBackend", "Imaging", "Tensors"],
+      path: "docs/greeting-cards/Sources/greeting-cards"),
 
     // Tests.
     .target(name: "TestSupport", dependencies: ["Tensors", "Goldens", "Checkpoints"], path: "Tests/TestSupport"),
@@ -141,7 +161,18 @@ let package = Package(
         "Tokenizers", "TestSupport", "Goldens",
       ]),
     .testTarget(
-      name: "RunAnywhereTests", dependencies: ["RunAnywhere", "Conformance", "GenBackend", "Imaging", "Tensors", "TestSupport"]),
+      name: "ModelRegistryTests", dependencies: ["ModelRegistry", "CArchive", "Checkpoints", "Conformance", "TestSupport"]),
+    .testTarget(
+      name: "RunAnywhereTests",
+      dependencies: [
+        "RunAnywhere", "ModelRegistry", "ReferenceEngine", "Conformance", "GenBackend", "Imaging", "Tensors", "TestSupport",
+      ]),
+    .testTarget(
+      name: "TSAIKitTests",
+      dependencies: ["TSAIKit", "ReferenceEngine", "Conformance", "GenBackend", "Imaging", "Tensors", "TestSupport"]),
+    .testTarget(
+      name: "PlaygroundKitTests",
+      dependencies: ["PlaygroundKit", "ReferenceEngine", "Conformance", "GenBackend", "Imaging", "Tensors", "TestSupport"]),
     .testTarget(
       name: "ConformanceTests",
       dependencies: [
@@ -153,7 +184,8 @@ let package = Package(
     .testTarget(
       name: "GenbenchCLITests",
       dependencies: [
-        "GenbenchCLI", "GenBackend", "Imaging", "Measurement", "Reporting", "TestSupport", "Goldens", "Checkpoints", "Tensors",
+        "GenbenchCLI", "GenBackend", "ModelRegistry", "Conformance", "Imaging", "Measurement", "Reporting", "TestSupport",
+        "Goldens", "Checkpoints", "Tensors",
       ], exclude: ["Snapshots"]),
   ] + fastTargets
 )

@@ -32,8 +32,32 @@ public struct TextRequest: Sendable {
     }
   }
 
+  /// Something that was said before the prompt.
+  public struct Turn: Sendable, Hashable, Codable {
+    /// Who said it.
+    public enum Role: String, Sendable, Hashable, Codable, CaseIterable {
+      /// The app: how to answer. Only as the first turn.
+      case system
+      case user
+      case assistant
+    }
+
+    /// Who said it.
+    public var role: Role
+    /// What was said.
+    public var text: String
+
+    /// Makes a turn.
+    public init(_ role: Role, _ text: String) {
+      self.role = role
+      self.text = text
+    }
+  }
+
   /// The loaded model.
   public var model: ModelID
+  /// What was said before the prompt; must be empty for a raw prompt.
+  public var turns: [Turn] = []
   /// The user's words.
   public var prompt: String
   /// Whether the prompt is taken as it is, without the model's chat template.

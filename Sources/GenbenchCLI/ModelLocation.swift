@@ -1,6 +1,7 @@
 import Foundation
 import GenBackend
 import Goldens
+import ModelRegistry
 
 /// Which model a command line means: `--model`, or `--variant` with the repository's small model of it or, with
 /// `--full-size`, the published sizes with generated weights.
@@ -16,6 +17,8 @@ struct ModelLocation: Sendable, Hashable {
   var variant: String?
   /// Whether it's the published size with generated weights.
   var isFullSize = false
+  /// The projector that belongs to it, when it was registered with one.
+  var projectorPath: String?
 
   /// The folder of all fixtures.
   ///
@@ -41,13 +44,26 @@ struct ModelLocation: Sendable, Hashable {
     return ModelLocation(path: folder.path, name: variant, variant: nil)
   }
 
-  /// The user's model.
-  static func user(_ path: String, variant: String?) throws -> ModelLocation {
-    guard FileManager.default.fileExists(atPath: path) else {
-      throw CommandError(
-        .inputMissing, "--model \(path): no such file or folder; expected a diffusers folder, a .safetensors or a .gguf file")
+  /// The user's model: a path, or the id of a model that is downloaded.
+  static func user(_ path: String, variant: String?, environment: [String: String]) throws -> ModelLocation {
+    if FileManager.default.fileExists(atPath: path) {
+      return ModelLocation(path: path, name: URL(fileURLWithPath: path).lastPathComponent, variant: variant)
     }
-    return ModelLocation(path: path, name: URL(fileURLWithPath: path).lastPathComponent, variant: variant)
+    let store = path.contains("/") ? nil : try ModelStore(store: nil, fixtures: nil, environment: environment)
+    if let model = try store?.registered(path) {
+      guard let found = model.localPath else {
+        throw CommandError(.inputMissing, "--model \(path): not downloaded; get it with `genbench models download \(path)`")
+      }
+      return ModelLocation(
+        path: found.path, name: model.id, variant: variant, projectorPath: model.localFile(.visionProjector)?.path)
+    }
+    if store?.entry(path) != nil {
+      throw CommandError(.inputMissing, "--model \(path): not downloaded; get it with `genbench models download \(path)`")
+    }
+    throw CommandError(
+      .inputMissing,
+      "--model \(path): no such file or folder, and no model of that id; expected a diffusers folder, a .safetensors or a .gguf "
+        + "file, or an id of `genbench models list`")
   }
 
   /// The published size of a variant.
@@ -59,7 +75,7 @@ struct ModelLocation: Sendable, Hashable {
   static func resolve(
     model: String?, variant: String?, isFullSize: Bool, fixtures: String?, environment: [String: String]
   ) throws -> ModelLocation {
-    if let model { return try user(model, variant: variant) }
+    if let model { return try user(model, variant: variant, environment: environment) }
     let variant = variant ?? ""
     return isFullSize ? fullSize(variant) : try small(variant, fixtures: fixtures, environment: environment)
   }
@@ -82,7 +98,9 @@ struct ModelLocation: Sendable, Hashable {
 
   /// The options that say which model.
   static let options: [CommandOption] = [
-    .value("model", short: "m", "path", "A diffusers folder, a .safetensors or a .gguf file.", section: "MODEL"),
+    .value(
+      "model", short: "m", "path|id", "A diffusers folder, a .safetensors or a .gguf file, or a downloaded model's id.",
+      section: "MODEL"),
     .value(
       "variant", "name", "The family; without --model, the repository's small model of it.", values: variants, section: "MODEL"),
     .flag("full-size", "The variant's published sizes with generated weights (nothing is downloaded).", section: "MODEL"),

@@ -1,6 +1,7 @@
 import Checkpoints
 import GenBackend
 import Imaging
+import ModelRegistry
 import Schedulers
 import Tokenizers
 
@@ -92,6 +93,7 @@ public struct ProgramExit: Sendable, Hashable {
     case let error as ImageError: self.init(error.code == .missing ? .inputMissing : .badInput, error.description)
     case let error as TokenizerError: self.init(error.code == .missing ? .inputMissing : .badInput, error.description)
     case let error as SchedulerError: self.init(ProgramExit.kind(of: error), error.description)
+    case let error as RegistryError: self.init(ProgramExit.kind(of: error, signal: signal), error.message)
     case let error as BackendError: self.init(ProgramExit.kind(of: error, signal: signal), error.message)
     default: self.init(.internalError, String(describing: error))
     }

@@ -5,8 +5,11 @@ extension RunAnywhere {
   public static func loadDiffusionModel(
     modelPath: String, modelId: String, modelName: String, configuration: DiffusionConfiguration = DiffusionConfiguration()
   ) async throws {
+    // A model that isn't of the registry has no files that could be deleted there.
+    let lease = try? models.registry?.lease(modelId)
     try await requireSession()
       .load(modelPath: modelPath, modelId: modelId, modelName: modelName, configuration: configuration)
+    setLease(lease)
   }
 
   /// Whether a diffusion model is loaded.
@@ -25,7 +28,10 @@ extension RunAnywhere {
   }
 
   /// Frees the diffusion model; see ``DiffusionSession/unload()``.
-  public static func unloadDiffusionModel() async throws { try await session?.unload() }
+  public static func unloadDiffusionModel() async throws {
+    try await session?.unload()
+    setLease(nil)
+  }
 
   /// Makes images; see ``DiffusionSession/generate(prompt:options:progressHandler:)``.
   public static func generateImage(

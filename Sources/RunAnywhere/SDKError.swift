@@ -1,5 +1,6 @@
 public import Foundation
 import GenBackend
+import ModelRegistry
 import Tensors
 
 /// What went wrong in a call of the SDK; switch on ``code``, show ``message``.
@@ -26,6 +27,20 @@ public struct SDKError: LocalizedError, Sendable, Hashable, CustomStringConverti
     case processingFailed
     /// The engine can't be reached.
     case serviceNotAvailable
+    /// An image can't be decoded, or its size and its bytes contradict each other.
+    case invalidImage
+    /// The server couldn't be reached, or the connection broke too often.
+    case downloadFailed
+    /// The server answered with a status that means no.
+    case httpError
+    /// What arrived isn't what was registered.
+    case checksumMismatch
+    /// The disk has no room for it.
+    case insufficientStorage
+    /// An archive is damaged, hostile, or of a kind that isn't unpacked.
+    case extractionFailed
+    /// The files of models can't be read or written.
+    case storageFailed
   }
 
   /// Groups of codes, by what an app does about them.
@@ -57,10 +72,10 @@ public struct SDKError: LocalizedError, Sendable, Hashable, CustomStringConverti
   public var category: Category {
     switch code {
     case .notInitialized, .modelNotFound, .modelLoadFailed: .initialization
-    case .invalidInput, .notSupported: .input
-    case .busy, .outOfMemory, .serviceNotAvailable: .resource
+    case .invalidInput, .notSupported, .invalidImage: .input
+    case .busy, .outOfMemory, .serviceNotAvailable, .downloadFailed, .httpError, .insufficientStorage, .storageFailed: .resource
     case .cancelled: .cancellation
-    case .processingFailed: .processing
+    case .processingFailed, .checksumMismatch, .extractionFailed: .processing
     }
   }
 
@@ -76,6 +91,22 @@ extension SDKError {
     switch error {
     case let error as SDKError: self = error
     case is CancellationError, is CancelledError: self.init(.cancelled, "the request was cancelled")
+    case let error as RegistryError:
+      let code: Code =
+        switch error.code {
+        case .modelNotFound: .modelNotFound
+        case .invalidInput: .invalidInput
+        case .networkFailed: .downloadFailed
+        case .httpError: .httpError
+        case .invalidContent, .checksumMismatch: .checksumMismatch
+        case .insufficientStorage: .insufficientStorage
+        case .extractionFailed, .unsupportedArchive: .extractionFailed
+        case .notSupported: .notSupported
+        case .cancelled: .cancelled
+        case .inUse: .busy
+        case .storageFailed: .storageFailed
+        }
+      self.init(code, error.message)
     case let error as BackendError:
       let code: Code =
         switch error.code {

@@ -11,14 +11,21 @@ import Testing
 enum Subjects {
   static let scripted = ConformSubjects.scripted
 
+  /// The one over a script that offers an API.
+  static func scripted(_ surface: SurfaceKind) throws -> Subject {
+    try #require(ConformSubjects.allScripted.first { $0.surface == surface })
+  }
+
   /// The engine in the box; its memory isn't judged here, as other tests run in the same process.
-  static func engine() throws -> Subject { try made.get() }
+  static func engine(_ surface: SurfaceKind = .diffusion) throws -> Subject {
+    try #require(try made.get().first { $0.surface == surface })
+  }
 
   private static let made = Result {
     try ConformSubjects(
       backend: BackendSpecification(threads: 2), fixtures: Fixtures.folder, makeBackend: GenbenchCommandLine.makeBackend,
       judgesMemory: false
-    ).engine()
+    ).allOverEngine()
   }
 }
 

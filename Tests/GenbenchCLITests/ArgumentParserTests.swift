@@ -180,6 +180,7 @@ private func message(_ words: String...) -> String? {
     "genbench calibrate",
     "genbench diff", "genbench report", "genbench plot", "genbench history", "genbench history import", "genbench history list",
     "genbench history trend", "genbench history query", "genbench doctor", "genbench schema",
+    "genbench models register", "genbench models download", "genbench models verify", "genbench models remove",
   ]
 
   /// `GENBENCH_RECORD=all` writes the pages anew.

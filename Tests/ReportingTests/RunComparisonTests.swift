@@ -252,9 +252,12 @@ import Testing
     var run = sampleRun()
     run.cases[0].side = "a"
     run.cases[1].side = "b"
+    run.cases[1].subject = "other"
+    run.faults = ["slow:conv2d:2ms"]
     try store.save(run, as: "main")
     #expect(try RunReference.load("main", store: store).run.cases.count == 2)
     let side = try RunReference.load("main#b", store: store)
+    #expect(side.run.faults.isEmpty, "no subject of this side has one")
     #expect(side.run.cases.map(\.caseID) == [run.cases[1].caseID] && side.run.sides.isEmpty && side.folder == nil)
     let folder = store.folder.appendingPathComponent("run")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

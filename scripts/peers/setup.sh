@@ -24,7 +24,10 @@ if [[ ! -x "$folder/venv/bin/python" ]]; then
 fi
 pip=("$folder/venv/bin/python" -m pip --quiet --disable-pip-version-check)
 "${pip[@]}" install -r "$here/../fixtures/requirements.txt" cmake ninja scikit-build-core
-ln -sf venv/bin/python "$folder/python"
+# A link would run without the environment's packages: python looks for them beside the path that it was called by.
+rm -f "$folder/python"
+printf '#!/bin/sh\nexec "%s/venv/bin/python" "$@"\n' "$folder" >"$folder/python"
+chmod +x "$folder/python"
 
 # Unpacks the source package of $1 (name==version) and prints its folder.
 unpack() {

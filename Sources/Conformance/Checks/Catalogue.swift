@@ -3,7 +3,10 @@ public enum Catalogue {
   /// The checks of every group but numerics, in the order of their ids.
   public static let all: [Check] =
     (defaultsChecks + inputChecks + loadChecks + resultChecks + seedChecks + safetyChecks + cancellationChecks
-    + concurrencyChecks + progressChecks + modeChecks + resourceChecks + tensorChecks + crossChecks + semanticChecks)
+    + concurrencyChecks + progressChecks + modeChecks + resourceChecks + tensorChecks + crossChecks + semanticChecks
+    + visionLoadChecks + visionInputChecks + visionAnswerChecks + visionCancelChecks
+    + registryStoreChecks + registryDownloadChecks
+    + tsaiStyleChecks + tsaiImageChecks + tsaiCancelChecks + playgroundSheetChecks + playgroundCreatorChecks)
     .sorted { ($0.group.rawValue, $0.id) < ($1.group.rawValue, $1.id) }
 
   /// The check of an id.

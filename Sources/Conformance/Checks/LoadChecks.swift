@@ -4,7 +4,7 @@ import GenBackend
 extension Catalogue {
   /// A folder that holds a working model: a copy of the small one, or a name for a scripted one.
   private static func putModel(_ context: CheckContext, in folder: URL) throws {
-    switch context.subject.surroundings {
+    switch context.subject.world {
     case .scripted:
       try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
       try Data(#"{"scripted": "sd15"}"#.utf8).write(to: folder.appendingPathComponent("model_index.json"))

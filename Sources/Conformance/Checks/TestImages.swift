@@ -51,7 +51,7 @@ extension Bitmap {
 extension CheckContext {
   /// Samplers that the engine is tried with.
   var schedulers: [String] {
-    switch subject.surroundings {
+    switch subject.world {
     case .scripted: ScriptedBackend.schedulers
     case .engine:
       [

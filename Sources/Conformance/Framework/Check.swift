@@ -18,12 +18,31 @@ public struct Check: Sendable, CustomStringConvertible {
   public enum Group: String, Sendable, Hashable, Codable, CaseIterable {
     /// Diffusion.
     case diffusion = "D"
+    /// Vision-language models.
+    case vision = "V"
+    /// Registering, downloading, storing and deleting models.
+    case models = "M"
+    /// Image Playground and ImageCreator.
+    case playground = "P"
+    /// TSAI image generation.
+    case tsai = "T"
     /// Metrics and what concerns every system.
     case cross = "X"
     /// Whether pictures show what prompts say.
     case semantics = "S"
     /// Numbers against goldens.
     case numerics
+
+    /// The API that its checks judge.
+    public var surface: SurfaceKind {
+      switch self {
+      case .diffusion, .cross, .semantics, .numerics: .diffusion
+      case .vision: .vision
+      case .models: .registry
+      case .playground: .playground
+      case .tsai: .tsai
+      }
+    }
   }
 
   /// The kinds of surroundings that a check can run in.
@@ -83,6 +102,9 @@ public struct Check: Sendable, CustomStringConvertible {
     deviceReason = reason
     body = { _ in throw CheckSkip(reason) }
   }
+
+  /// The API that it judges.
+  public var surface: SurfaceKind { group.surface }
 
   /// The id.
   public var description: String { id }

@@ -12,15 +12,19 @@ public final class CheckContext: Sendable {
   public let log = EvidenceLog()
   /// How long something may hang before that's called a failure.
   public let patience: Duration
+  /// The one race to run of those that checks run by seed; nil runs all.
+  public let raceSeed: UInt64?
   private let mutant: Mutant?
   private let rigs = Mutex<[Rig]>([])
   private let noteList = Mutex<[String]>([])
   private let folders = Mutex<[URL]>([])
+  private let endings = Mutex<[@Sendable () async -> Void]>([])
 
-  init(subject: Subject, mutant: Mutant? = nil, patience: Duration) {
+  init(subject: Subject, mutant: Mutant? = nil, patience: Duration, raceSeed: UInt64? = nil) {
     self.subject = subject
     self.mutant = mutant
     self.patience = patience
+    self.raceSeed = raceSeed
   }
 
   var notes: [String] { noteList.withLock { $0 } }
@@ -42,6 +46,7 @@ public final class CheckContext: Sendable {
       let parts = try await engine.make(setup)
       rig = Rig(
         implementation: parts.implementation, backend: parts.backend, scripted: nil, memory: engine.memory, context: self)
+    case .surface: throw CheckSkip("\(subject.name) has no diffusion API")
     }
     rigs.withLock { $0.append(rig) }
     return rig
@@ -65,6 +70,7 @@ public final class CheckContext: Sendable {
     case .engine(let engine):
       guard let path = engine.models[variant] else { throw CheckSkip("no model of \(variant.rawValue) is at hand") }
       return path
+    case .surface: throw CheckSkip("\(subject.name) has no diffusion API")
     }
   }
 
@@ -102,8 +108,12 @@ public final class CheckContext: Sendable {
     return url
   }
 
+  /// Does something when the check is over, however it ended; the last one first.
+  public func atEnd(_ action: @escaping @Sendable () async -> Void) { endings.withLock { $0.append(action) } }
+
   /// Lets go of everything that may still wait.
   func finish() async {
+    for action in endings.withLock({ $0 }).reversed() { await action() }
     for rig in rigs.withLock({ $0 }) { rig.openAllGates() }
     for rig in rigs.withLock({ $0 }) where rig.scripted == nil { try? await rig.implementation.unload() }
     for folder in folders.withLock({ $0 }) { try? FileManager.default.removeItem(at: folder) }

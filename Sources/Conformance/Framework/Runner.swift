@@ -26,11 +26,16 @@ public struct Runner: Sendable {
   public var patience: Duration
   /// Failures that are known.
   public var expected: ExpectedFailures
+  /// The one race to run of those that checks run by seed; nil runs all.
+  public var raceSeed: UInt64?
 
   /// Makes a runner.
-  public init(patience: Duration = .seconds(60), expected: ExpectedFailures = ExpectedFailures()) {
+  public init(
+    patience: Duration = .seconds(60), expected: ExpectedFailures = ExpectedFailures(), raceSeed: UInt64? = nil
+  ) {
     self.patience = patience
     self.expected = expected
+    self.raceSeed = raceSeed
   }
 
   /// Runs one check on one subject.
@@ -44,13 +49,13 @@ public struct Runner: Sendable {
       durationNs: UInt64(max(0, seconds)) * 1_000_000_000 + UInt64(max(0, attoseconds)) / 1_000_000_000)
   }
 
-  /// Runs checks one after the other.
+  /// Runs checks one after the other, each on the subjects that offer its API.
   public func run(
     _ checks: [Check], on subjects: [Subject], onResult: @Sendable (CheckResult) -> Void = { _ in }
   ) async -> [CheckResult] {
     var results: [CheckResult] = []
     for subject in subjects {
-      for check in checks {
+      for check in checks where check.surface == subject.surface {
         if Task.isCancelled { return results }
         let result = await run(check, on: subject)
         onResult(result)
@@ -62,11 +67,14 @@ public struct Runner: Sendable {
 
   func verdict(_ check: Check, on subject: Subject, mutant: Mutant? = nil) async -> Verdict {
     if let reason = check.deviceReason { return .skip(reason: reason) }
+    guard check.surface == subject.surface else {
+      return .skip(reason: "about the \(check.surface.rawValue) API; judged on implementations of it")
+    }
     guard check.worlds.contains(subject.world) else {
       return .skip(
         reason: subject.world == .scripted ? "needs an engine that computes" : "needs a scripted engine; judged over one")
     }
-    let context = CheckContext(subject: subject, mutant: mutant, patience: patience)
+    let context = CheckContext(subject: subject, mutant: mutant, patience: patience, raceSeed: raceSeed)
     do {
       if !check.capabilities.isEmpty {
         let missing = check.capabilities.subtracting(try await context.rig().implementation.capabilities)

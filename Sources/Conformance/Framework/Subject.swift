@@ -9,6 +9,8 @@ public struct Subject: Sendable {
     case scripted(@Sendable (ScriptedBackend) -> any DiffusionImplementation)
     /// An engine that computes.
     case engine(EngineUnderTest)
+    /// Those of another API than the diffusion one.
+    case surface(any SurfaceSurroundings)
   }
 
   /// The implementation's name, as in files of known failures.
@@ -33,6 +35,15 @@ public struct Subject: Sendable {
     switch surroundings {
     case .scripted: .scripted
     case .engine: .engine
+    case .surface(let surface): surface.world
+    }
+  }
+
+  /// The API that it offers; only checks of that one judge it.
+  public var surface: SurfaceKind {
+    switch surroundings {
+    case .scripted, .engine: .diffusion
+    case .surface(let surface): surface.kind
     }
   }
 
@@ -41,6 +52,7 @@ public struct Subject: Sendable {
     switch surroundings {
     case .scripted: "\(name) over script"
     case .engine(let engine): "\(name) over \(engine.name)"
+    case .surface(let surface): "\(name) over \(surface.foundation)"
     }
   }
 }

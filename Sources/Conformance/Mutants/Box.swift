@@ -11,6 +11,9 @@ final class Box<Value: Sendable>: Sendable {
     set { content.withLock { $0 = newValue } }
   }
 
+  /// Changes the value in place.
+  func change(_ body: (inout Value) -> Void) { content.withLock { body(&$0) } }
+
   /// Changes the value, and gives what it was.
   func exchange(_ new: Value) -> Value {
     content.withLock { value in

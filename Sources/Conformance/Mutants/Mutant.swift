@@ -8,22 +8,41 @@ public struct Mutant: Sendable, CustomStringConvertible {
   public let story: String
   /// The checks that must fail on it.
   public let breaks: [String]
+  /// The API that it's an implementation of.
+  public let surface: SurfaceKind
   let change: @Sendable (inout ImplementationForwarder, MutantSurroundings) -> Void
   let changeBackend: (@Sendable (any GenBackend) -> any GenBackend)?
   let changeMetrics: (@Sendable (any MetricsImplementation) -> any MetricsImplementation)?
+  let changeSurroundings: (@Sendable (any SurfaceSurroundings) -> any SurfaceSurroundings)?
 
   private init(
-    id: String, story: String, breaks: [String],
+    id: String, story: String, breaks: [String], surface: SurfaceKind = .diffusion,
     change: @escaping @Sendable (inout ImplementationForwarder, MutantSurroundings) -> Void = { _, _ in },
     changeBackend: (@Sendable (any GenBackend) -> any GenBackend)? = nil,
-    changeMetrics: (@Sendable (any MetricsImplementation) -> any MetricsImplementation)? = nil
+    changeMetrics: (@Sendable (any MetricsImplementation) -> any MetricsImplementation)? = nil,
+    changeSurroundings: (@Sendable (any SurfaceSurroundings) -> any SurfaceSurroundings)? = nil
   ) {
     self.id = id
     self.story = story
     self.breaks = breaks
+    self.surface = surface
     self.change = change
     self.changeBackend = changeBackend
     self.changeMetrics = changeMetrics
+    self.changeSurroundings = changeSurroundings
+  }
+
+  /// Makes a mutant of an implementation of another API: `surroundings` makes those that make the faulty one.
+  init<Surroundings: SurfaceSurroundings>(
+    _ id: String, _ story: String, breaks: [String], of surface: SurfaceKind,
+    surroundings: @escaping @Sendable (Surroundings) -> Surroundings
+  ) {
+    self.init(
+      id: id, story: story, breaks: breaks, surface: surface,
+      changeSurroundings: { given in
+        guard let given = given as? Surroundings else { return given }
+        return surroundings(given)
+      })
   }
 
   /// Makes a mutant of an implementation.

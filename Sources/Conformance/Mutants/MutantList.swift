@@ -7,6 +7,7 @@ extension Mutant {
   /// All of them.
   public static let all: [Mutant] =
     inputs + loads + results + safeties + cancels + progresses + modes + resources + metricsMutants + meanings
+    + visionMutants + registryMutants + tsai + playground
 
   /// A picture of one colour, as a file.
   static func greyImage(width: Int, height: Int) -> Data {

@@ -20,42 +20,59 @@ public struct SelfTest: Sendable {
     public func isCaught(_ mutant: String, by check: String) -> Bool { cells[check]?[mutant].map(Self.isCaught) ?? false }
   }
 
-  private let subject: Subject
+  private let subjects: [Subject]
   private let patience: Duration
+  private let raceSeed: UInt64?
 
   /// Makes a self-test.
   ///
   /// - Parameters:
-  ///   - subject: A subject over a scripted engine, on which all checks pass.
+  ///   - subjects: Subjects over scripts, one an API, on which all checks pass.
   ///   - patience: How long a mutant may hang before that counts as a failure.
-  public init(subject: Subject, patience: Duration = .seconds(2)) {
-    self.subject = subject
+  ///   - raceSeed: The one race to run of those that checks run by seed; nil runs all.
+  public init(subjects: [Subject], patience: Duration = .seconds(2), raceSeed: UInt64? = nil) {
+    self.subjects = subjects
     self.patience = patience
+    self.raceSeed = raceSeed
   }
+
+  /// Makes a self-test of one API.
+  public init(subject: Subject, patience: Duration = .seconds(2)) { self.init(subjects: [subject], patience: patience) }
 
   /// The checks that mutants are tried on.
   public static var checks: [Check] { Catalogue.all.filter { $0.worlds.contains(.scripted) } }
 
   /// Runs one check on one mutant.
   public func verdict(_ check: Check, on mutant: Mutant) async -> Verdict {
-    var subject = subject
+    guard var subject = subjects.first(where: { $0.surface == mutant.surface }) else {
+      return .skip(reason: "no subject offers the \(mutant.surface.rawValue) API")
+    }
+    if case .surface(let surroundings) = subject.surroundings, let change = mutant.changeSurroundings {
+      subject.surroundings = .surface(change(surroundings))
+    }
     if let metrics = subject.metrics, let change = mutant.changeMetrics { subject.metrics = change(metrics) }
-    return await Runner(patience: patience).verdict(check, on: subject, mutant: mutant)
+    return await Runner(patience: patience, raceSeed: raceSeed).verdict(check, on: subject, mutant: mutant)
   }
 
-  /// Runs checks on mutants.
+  /// Runs checks on mutants, as far as a subject offers their API.
   ///
   /// - Parameter onlyClaimed: Runs only the pairs that mutants claim to break; a tenth of the time.
   public func run(
     mutants: [Mutant] = Mutant.all, checks: [Check] = SelfTest.checks, onlyClaimed: Bool = false,
     onMutant: @Sendable (Mutant) -> Void = { _ in }
   ) async -> Matrix {
-    var matrix = Matrix(mutants: mutants, checks: checks, cells: [:], faults: [])
-    for mutant in mutants {
+    let surfaces = Set(subjects.map(\.surface))
+    var matrix = Matrix(
+      mutants: mutants.filter { surfaces.contains($0.surface) }, checks: checks.filter { surfaces.contains($0.surface) },
+      cells: [:],
+      faults: [])
+    for mutant in matrix.mutants {
       if Task.isCancelled { break }
       // A fault of the metrics can't be seen in an implementation, nor the other way round.
-      for check in checks
-      where mutant.breaks.contains(check.id) || !onlyClaimed && check.isAboutMetrics == (mutant.changeMetrics != nil) {
+      for check in matrix.checks
+      where check.surface == mutant.surface
+        && (mutant.breaks.contains(check.id) || !onlyClaimed && check.isAboutMetrics == (mutant.changeMetrics != nil))
+      {
         let verdict = await verdict(check, on: mutant)
         matrix.cells[check.id, default: [:]][mutant.id] = verdict.kind
         if verdict.kind == .error { matrix.faults.append("\(check.id) breaks on \(mutant.id): \(verdict.detail)") }

@@ -18,7 +18,7 @@ extension ConformanceReport {
     for group in groups {
       body.append(
         "<h2>Group \(group.rawValue)</h2><div class=\"scroll\"><table><thead><tr><th>check</th><th>statement</th><th>level</th>")
-      for subject in subjects { body.append("<th class=\"c\">\(XML.escaped(subject))</th>") }
+      for subject in subjects(of: group) { body.append("<th class=\"c\">\(XML.escaped(subject))</th>") }
       body.append("</tr></thead><tbody>")
       for check in checks where check.group == group { body.append(row(check)) }
       body.append("</tbody></table></div>")
@@ -39,7 +39,7 @@ extension ConformanceReport {
       cells += "<br><span class=\"dim\">\(XML.escaped(verdict.detail))</span>"
     }
     cells += "</td><td class=\"dim\">\(check.level.rawValue)</td>"
-    for subject in subjects {
+    for subject in subjects(of: check.group) {
       guard let verdict = result(check.id, subject)?.verdict else {
         cells += "<td class=\"c\"></td>"
         continue

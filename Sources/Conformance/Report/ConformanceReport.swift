@@ -41,6 +41,13 @@ public struct ConformanceReport: Sendable {
   /// The groups that occur, in order.
   public var groups: [Check.Group] { Check.Group.allCases.filter { group in checks.contains { $0.group == group } } }
 
+  /// The subjects that a group judges, in order.
+  public func subjects(of group: Check.Group) -> [String] {
+    let ids = Set(checks.filter { $0.group == group }.map(\.id))
+    let judged = Set(results.filter { ids.contains($0.id) }.map(\.subject))
+    return subjects.filter { judged.contains($0) }
+  }
+
   /// Results that make the run fail: failures and unexpected passes, the most binding first.
   public var failures: [CheckResult] {
     let levels = Dictionary(checks.map { ($0.id, $0.level) }, uniquingKeysWith: { first, _ in first })

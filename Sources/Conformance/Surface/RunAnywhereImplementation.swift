@@ -109,7 +109,7 @@ public struct RunAnywhereImplementation: DiffusionImplementation {
       case .cancelled: .cancelled
       case .outOfMemory: .outOfMemory
       case .processingFailed: .processingFailed
-      case .serviceNotAvailable: .other(error.code.rawValue)
+      default: .other(error.code.rawValue)
       }
     return Surface.Failure(code, category: error.category.rawValue, message: error.message)
   }

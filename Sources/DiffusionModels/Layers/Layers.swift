@@ -84,6 +84,8 @@ extension ExecutionContext {
   func block(_ name: String, _ body: () throws -> Tensor) throws -> Tensor {
     try cancellation.check()
     let output = try body()
+    // A cancelled operator's result means nothing.
+    try cancellation.check()
     observe(name, output)
     return output
   }

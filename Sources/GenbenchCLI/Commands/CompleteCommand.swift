@@ -8,7 +8,9 @@ struct CompleteCommand: Command {
       "The answer goes to stdout as its tokens come. Without --raw the prompt is one turn of the model's chat template.",
     options: [
       .value("prompt", short: "p", "text", "What to answer or continue.", isRequired: true),
-      .value("model", short: "m", "path", "The language model, a .gguf file.", isRequired: true, section: "MODEL"),
+      .value(
+        "model", short: "m", "path|id", "The language model, a .gguf file or a downloaded model's id.", isRequired: true,
+        section: "MODEL"),
       .flag("raw", "Take the prompt as it is, without the chat template."),
       .flag("json", "Print the result as JSON."),
     ] + TextOptions.sampling + BackendSpecification.options)
@@ -26,7 +28,7 @@ struct CompleteCommand: Command {
   }
 
   func run(_ context: CommandContext) async throws -> ProgramExit {
-    let path = try ModelLocation.user(model, variant: nil).path
+    let path = try ModelLocation.user(model, variant: nil, environment: context.environment).path
     return try await options.run(
       LoadRequest(path: path), request: TextRequest(model: ModelID(""), prompt: prompt, isRaw: isRaw), context)
   }

@@ -10,15 +10,17 @@ struct ConformCommand: Command {
   static let configuration = CommandDescription(
     name: "conform", abstract: "Judge how an engine behaves and whether its numbers are right.",
     discussion: """
-      Runs the checks of the catalogue on RunAnywhere, over a scripted engine and over the one of --backend, and compares the \
+      Runs the checks of the catalogue on the API surfaces, over scripted engines and over the one of --backend, and compares the \
       engine with the goldens. Exits with 0 when all that could be judged is right, 7 when something isn't, 3 when a check broke.
       """,
     options: [
       .value(
         "group", "list", "Groups: \(groupNames.joined(separator: ", ")).", default: "all", isRepeatable: true, section: "WHAT"),
       .value("filter", "regex", "Only checks whose id matches.", section: "WHAT"),
-      .value("over", "list", "What RunAnywhere stands on: script, engine.", default: "both", isRepeatable: true, section: "WHAT"),
+      .value("over", "list", "What the surfaces stand on: script, engine.", default: "both", isRepeatable: true, section: "WHAT"),
       .flag("self-test", "Run the checks on faulty implementations: each must be found out.", section: "WHAT"),
+      .value(
+        "race", "seed", "Run one race of the checks that run thousands, by the seed that a failure has told.", section: "WHAT"),
       .flag("list", "Print the checks without running them.", section: "WHAT"),
       .value("expected", "file", "Known failures as JSON, each with a reason and a day of expiry.", section: "WHAT"),
       .value("fixtures", "dir", "The folder with the goldens and small models.", default: "found by itself", section: "WHAT"),
@@ -35,6 +37,7 @@ struct ConformCommand: Command {
   private let worlds: Set<Check.World>
   private let isSelfTest: Bool
   private let isList: Bool
+  private let race: UInt64?
   private let expected: String?
   private let fixtures: String?
   private let isJSON: Bool
@@ -71,6 +74,14 @@ struct ConformCommand: Command {
     self.worlds = worlds.isEmpty ? Set(Check.World.allCases) : worlds
     isSelfTest = values.flag("self-test") ?? false
     isList = values.flag("list") ?? false
+    if let seed = values.string("race") {
+      guard let seed = UInt64(seed) else {
+        throw UsageError("The value '\(seed)' is invalid for '--race <seed>': expected a whole number from 0 on")
+      }
+      race = seed
+    } else {
+      race = nil
+    }
     if isSelfTest, isList { throw UsageError("--self-test and --list can't be given together") }
     expected = values.string("expected")
     fixtures = values.string("fixtures")
@@ -96,11 +107,11 @@ struct ConformCommand: Command {
 
     let known = try expectedFailures(checks)
     var subjects: [Subject] = []
-    if worlds.contains(.scripted) { subjects.append(ConformSubjects.scripted) }
+    if worlds.contains(.scripted) { subjects += ConformSubjects.allScripted }
     if worlds.contains(.engine), let folder {
-      subjects.append(
-        try ConformSubjects(backend: backend, fixtures: folder, makeBackend: context.makeBackend).engine())
+      subjects += try ConformSubjects(backend: backend, fixtures: folder, makeBackend: context.makeBackend).allOverEngine()
     }
+    subjects = subjects.filter { subject in checks.contains { $0.surface == subject.surface } }
     let report = try await judge(checks, subjects, known, context)
     try write(report, context)
     context.console.print(isJSON ? report.json.text() : report.text())
@@ -165,11 +176,12 @@ struct ConformCommand: Command {
   private func judge(_ checks: [Check], _ subjects: [Subject], _ known: ExpectedFailures, _ context: CommandContext) async throws
     -> ConformanceReport
   {
-    let display = ProgressDisplay("conform", total: checks.count * subjects.count, console: context.console)
-    let runner = Runner(expected: known)
+    let total = subjects.reduce(0) { sum, subject in sum + checks.count { $0.surface == subject.surface } }
+    let display = ProgressDisplay("conform", total: total, console: context.console)
+    let runner = Runner(expected: known, raceSeed: race)
     var results: [CheckResult] = []
     for subject in subjects {
-      for check in checks where !context.cancellation.isCancelled {
+      for check in checks where check.surface == subject.surface && !context.cancellation.isCancelled {
         results.append(await runner.run(check, on: subject))
         display.update(done: results.count, detail: check.id)
       }
@@ -190,7 +202,7 @@ struct ConformCommand: Command {
   private static func command(_ words: [String]) -> String {
     var kept = ["genbench"]
     var index = 0
-    let dropped: Set = ["--filter", "--group", "--json", "--junit", "--markdown", "--html", "--expected"]
+    let dropped: Set = ["--filter", "--group", "--json", "--junit", "--markdown", "--html", "--expected", "--race"]
     while index < words.count {
       let name = words[index].split(separator: "=", maxSplits: 1).first.map(String.init) ?? words[index]
       if dropped.contains(name) {
@@ -224,7 +236,7 @@ struct ConformCommand: Command {
     let mutants = checks.count == SelfTest.checks.count ? Mutant.all : Mutant.all.filter { !ids.isDisjoint(with: $0.breaks) }
     let display = ProgressDisplay("self-test", total: mutants.count, console: context.console)
     let done = Tally()
-    let matrix = await SelfTest(subject: ConformSubjects.scripted).run(mutants: mutants, checks: checks) { mutant in
+    let matrix = await SelfTest(subjects: ConformSubjects.allScripted).run(mutants: mutants, checks: checks) { mutant in
       display.update(done: done.next(), detail: mutant.id)
     }
     display.finish()

@@ -13,8 +13,8 @@ struct DescribeCommand: Command {
     options: [
       .value("image", short: "i", "file", "A PNG or JPEG; transparent parts are white.", isRequired: true),
       .value("prompt", short: "p", "text", "What to tell of it.", default: "Describe this image."),
-      .value("model", short: "m", "path", "The language model, a .gguf file.", section: "MODEL"),
-      .value("mmproj", "path", "Its projector, a .gguf file.", section: "MODEL"),
+      .value("model", short: "m", "path|id", "The language model, a .gguf file or a downloaded model's id.", section: "MODEL"),
+      .value("mmproj", "path", "Its projector, a .gguf file; a downloaded model brings its own.", section: "MODEL"),
       .value(
         "variant", "name", "The family; without --model, the repository's small model of it.", values: ["smolvlm", "qwen2vl"],
         section: "MODEL"),
@@ -44,16 +44,18 @@ struct DescribeCommand: Command {
     if model == nil, variant == nil {
       throw UsageError("Missing expected argument '--model <path>' (or '--variant <name>' for a small model)")
     }
-    if model != nil, projector == nil {
-      throw UsageError("Missing expected argument '--mmproj <path>': without its projector a language model sees no image")
-    }
     if model == nil, projector != nil { throw UsageError("--mmproj needs --model, the language model that it belongs to") }
   }
 
   func run(_ context: CommandContext) async throws -> ProgramExit {
     var load: LoadRequest
-    if let model, let projector {
-      load = LoadRequest(path: try ModelLocation.user(model, variant: nil).path, projectorPath: projector, variant: variant)
+    if let model {
+      let location = try ModelLocation.user(model, variant: nil, environment: context.environment)
+      guard let projector = projector ?? location.projectorPath else {
+        throw CommandError(
+          .usage, "Missing expected argument '--mmproj <path>': without its projector a language model sees no image")
+      }
+      load = LoadRequest(path: location.path, projectorPath: projector, variant: variant)
       guard FileManager.default.fileExists(atPath: projector) else {
         throw CommandError(.inputMissing, "--mmproj \(projector): no such file; expected the model's projector, a .gguf file")
       }

@@ -1,8 +1,11 @@
-/// Models: which there are, what they're made of, what they need.
+/// Models: which there are, what they're made of, what they need, and how they come here.
 struct ModelsCommand: Command {
   static let configuration = CommandDescription(
-    name: "models", abstract: "List models, show what they are made of, plan what they need.",
-    subcommands: [ModelsListCommand.self, ModelsShowCommand.self, ModelsPlanCommand.self], defaultSubcommand: "list")
+    name: "models", abstract: "List, show, plan, download, verify and remove models.",
+    subcommands: [
+      ModelsListCommand.self, ModelsShowCommand.self, ModelsPlanCommand.self, ModelsRegisterCommand.self,
+      ModelsDownloadCommand.self, ModelsVerifyCommand.self, ModelsRemoveCommand.self,
+    ], defaultSubcommand: "list")
 
   init(_ values: ParsedValues) throws(UsageError) { throw UsageError("Missing expected subcommand") }
 

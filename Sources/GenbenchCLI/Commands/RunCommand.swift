@@ -20,7 +20,8 @@ struct RunCommand: Command {
         "Families, each with the repository's small model of it: \(RunPlanner.variants.joined(separator: ", ")).",
         default: "all", isRepeatable: true, section: "WHAT"),
       .value(
-        "model", short: "m", "path", "A diffusers folder, a .safetensors or a .gguf file; may be repeated.", isRepeatable: true,
+        "model", short: "m", "path|id",
+        "A diffusers folder, a .safetensors or a .gguf file, or a downloaded model's id; may be repeated.", isRepeatable: true,
         section: "WHAT"),
       .value("mmproj", "path", "The projector of a vision-language --model.", section: "WHAT"),
       .flag(

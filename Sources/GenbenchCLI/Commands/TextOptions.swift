@@ -1,6 +1,7 @@
 import Checkpoints
 import Foundation
 import GenBackend
+import Measurement
 import Synchronization
 
 /// What `complete` and `describe` have in common: how tokens are chosen, and how the answer is shown.
@@ -36,7 +37,7 @@ struct TextOptions: Sendable {
     let console = context.console
     let streams = !isJSON
     let streamed = Mutex("")
-    let control = GenerationControl(cancellation: context.cancellation) { event in
+    let recorder = RequestRecorder { event in
       switch event {
       case .token(_, let text, _) where streams && !text.isEmpty:
         streamed.withLock { $0 += text }
@@ -45,6 +46,7 @@ struct TextOptions: Sendable {
       default: break
       }
     }
+    let control = recorder.control(context.cancellation)
     let info = try await engine.load(load, control: control)
     var request = request
     request.model = info.id
@@ -58,9 +60,10 @@ struct TextOptions: Sendable {
       await engine.unload(info.id)
       throw error
     }
+    recorder.finish()
     await engine.unload(info.id)
     if isJSON {
-      console.print(Self.json(result).text())
+      console.print(Self.json(result, recorder.budget).text())
     } else {
       // A character that the end cut in two comes only with the whole text.
       let shown = streamed.withLock { $0 }
@@ -70,11 +73,16 @@ struct TextOptions: Sendable {
     return .success
   }
 
-  private static func json(_ result: TextResult) -> JSONValue {
-    .object([
+  private static func json(_ result: TextResult, _ budget: TimeBudget) -> JSONValue {
+    // Loading included, as for images.
+    var timings = budget.stagesNs.mapValues { JSONValue.integer(Int(clamping: $0)) }
+    timings["total"] = .integer(Int(clamping: budget.totalNs))
+    timings["unaccounted"] = .integer(Int(clamping: budget.unaccountedNs))
+    return .object([
       "text": .string(result.text), "ids": .array(result.ids.map { .integer($0) }),
       "prompt_ids": .array(result.promptIDs.map { .integer($0) }), "finish_reason": .string(result.finishReason.rawValue),
-      "ttft_ns": .integer(Int(clamping: result.timeToFirstTokenNs)), "total_ns": .integer(Int(clamping: result.totalNs)),
+      "timings_ns": .object(timings), "ttft_ns": .integer(Int(clamping: result.timeToFirstTokenNs)),
+      "total_ns": .integer(Int(clamping: result.totalNs)),
       "decode_tokens_per_s": result.decodeTokensPerSecond.map { .number($0) } ?? .null,
       "prefill_tokens_per_s": result.prefillTokensPerSecond.map { .number($0) } ?? .null,
     ])

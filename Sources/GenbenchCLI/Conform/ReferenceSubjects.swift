@@ -4,9 +4,10 @@ import GenBackend
 import Kernels
 import ReferenceEngine
 import RunAnywhere
+import TSAIKit
 import Tensors
 
-/// What `genbench conform` judges: this repository's `RunAnywhere`, over a script and over the engine of `--backend`.
+/// What `genbench conform` judges: this repository's API surfaces, over scripts and over the engine of `--backend`.
 struct ConformSubjects {
   /// The engine.
   var backend: BackendSpecification
@@ -30,6 +31,14 @@ struct ConformSubjects {
       surroundings: .scripted { engine in
         RunAnywhereImplementation(session: DiffusionSession(backend: engine) { engine.clock.nowNs })
       }, metrics: RunMetrics())
+  }
+
+  /// All surfaces over scripts, one an API.
+  static var allScripted: [Subject] { [scripted, scriptedVision, scriptedRegistry, scriptedTSAI, scriptedPlayground] }
+
+  /// All surfaces over the engine.
+  func allOverEngine() throws -> [Subject] {
+    [try engine()] + visionOverEngine() + [try playgroundOverEngine(), try tsaiOverEngine()].compactMap { $0 }
   }
 
   /// `RunAnywhere` over the engine.

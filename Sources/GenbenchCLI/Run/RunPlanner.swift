@@ -105,13 +105,16 @@ struct RunPlanner {
     }
     let isText = variant.map(Self.textVariants.contains) ?? false
     if let model = settings["model"] {
-      let location = try ModelLocation.user(model, variant: variant)
+      let location = try ModelLocation.user(model, variant: variant, environment: environment)
       subject = RunPlan.Subject(
         name: location.name, path: location.path,
-        isText: isText || settings["mmproj"] != nil || Self.holdsLanguageModel(model))
+        isText: isText || settings["mmproj"] != nil || Self.holdsLanguageModel(location.path))
       subject.variant = variant
       if let projector = settings["mmproj"] {
-        subject.projector = try ModelLocation.user(projector, variant: nil).path
+        subject.projector = try ModelLocation.user(projector, variant: nil, environment: environment).path
+      } else {
+        // A downloaded model brings its own.
+        subject.projector = location.projectorPath
       }
     } else if isText, let variant {
       if isFullSize { throw UsageError("--full-size generates image models; leave \(variant) out") }

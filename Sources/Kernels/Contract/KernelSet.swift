@@ -21,6 +21,11 @@ public protocol KernelSet: Sendable {
   /// The set with other arithmetic in its matrix products; nil where it doesn't have it.
   func with(_ precision: Precision) -> (any KernelSet)?
 
+  /// The set with operators that may return early, with meaningless results, once the token is cancelled.
+  ///
+  /// Whoever runs them checks the token before using results.
+  func stopping(at token: CancellationToken) -> any KernelSet
+
   /// Wraps the weight of a linear layer, `[outFeatures, inFeatures]`; a set may add a packed form.
   func prepareLinear(_ weight: WeightView) -> LinearWeight
 
@@ -111,6 +116,9 @@ public protocol KernelSet: Sendable {
 }
 
 extension KernelSet {
+  /// A set that always finishes.
+  public func stopping(at token: CancellationToken) -> any KernelSet { self }
+
   /// Single precision only.
   public func with(_ precision: Precision) -> (any KernelSet)? { precision == .f32 ? self : nil }
 

@@ -7,21 +7,34 @@ internal import Tensors
 final class FaultyKernels: KernelSet {
   private let base: any KernelSet
   private let faults: [KernelFault]
-  private let calls = Mutex<[KernelFault.Operator: Int]>([:])
+  private let calls: CallCounter
 
-  init(_ base: any KernelSet, faults: [KernelFault]) {
+  /// Calls so far, shared by all sets that were made out of one.
+  private final class CallCounter: Sendable {
+    let counts = Mutex<[KernelFault.Operator: Int]>([:])
+  }
+
+  convenience init(_ base: any KernelSet, faults: [KernelFault]) { self.init(base, faults: faults, calls: CallCounter()) }
+
+  private init(_ base: any KernelSet, faults: [KernelFault], calls: CallCounter) {
     self.base = base
     self.faults = faults
+    self.calls = calls
   }
 
   var name: String { "\(base.name)+fault(\(faults.map(\.description).joined(separator: ",")))" }
   var threadCount: Int { base.threadCount }
-  func with(_ precision: Precision) -> (any KernelSet)? { base.with(precision).map { FaultyKernels($0, faults: faults) } }
+  func with(_ precision: Precision) -> (any KernelSet)? {
+    base.with(precision).map { FaultyKernels($0, faults: faults, calls: calls) }
+  }
+  func stopping(at token: CancellationToken) -> any KernelSet {
+    FaultyKernels(base.stopping(at: token), faults: faults, calls: calls)
+  }
   func prepareLinear(_ weight: WeightView) -> LinearWeight { base.prepareLinear(weight) }
   func prepareConv2d(_ weight: WeightView) -> ConvWeight { base.prepareConv2d(weight) }
 
   private func disturb(_ target: KernelFault.Operator, _ compute: () -> Tensor) -> Tensor {
-    let number = calls.withLock { calls -> Int in
+    let number = calls.counts.withLock { calls -> Int in
       calls[target, default: 0] += 1
       return calls[target] ?? 1
     }

@@ -122,7 +122,7 @@ struct QuantizedProduct {
   ///
   /// - Parameter body: Gets the activations, the layer, the columns, and room for as many floats as the range has columns.
   func run(
-    _ input: Tensor, on pool: WorkerPool,
+    _ input: Tensor, on pool: WorkCrew,
     _ body: (QuantizedActivations, _ layer: Int, Range<Int>, _ scratch: UnsafeMutablePointer<Float>) -> Void
   ) {
     let blockCount = layers[0].blockCount

@@ -6,7 +6,7 @@ public import Tensors
 /// This is the only code with unchecked pointers: shapes are checked on entry, and inside each loop body writes only the
 /// part of the output that belongs to its index. Results are the same, bit for bit, for every thread count.
 public struct FastKernels: KernelSet {
-  let pool: WorkerPool
+  let pool: WorkCrew
   /// The arithmetic of matrix products.
   let precision: Precision
 
@@ -14,11 +14,16 @@ public struct FastKernels: KernelSet {
   public init(threads: Int) { self.init(pool: WorkerPool(threadCount: threads)) }
 
   /// Makes the set on given threads.
-  public init(pool: WorkerPool) { self.init(pool: pool, precision: .f32) }
+  public init(pool: WorkerPool) { self.init(pool: WorkCrew(pool: pool, cancellation: nil), precision: .f32) }
 
-  private init(pool: WorkerPool, precision: Precision) {
+  private init(pool: WorkCrew, precision: Precision) {
     self.pool = pool
     self.precision = precision
+  }
+
+  /// The same set, whose operators return early, with meaningless results, once the token is cancelled.
+  public func stopping(at token: CancellationToken) -> any KernelSet {
+    FastKernels(pool: WorkCrew(pool: pool.pool, cancellation: token), precision: precision)
   }
 
   /// bfloat16 where the instruction set multiplies it.

@@ -8,7 +8,7 @@ let maxFewRows = 8
 /// Each row of W is converted into a buffer that stays in the L1 cache, and multiplied with every row of A.
 func multiplyFewRows(
   _ input: UnsafePointer<Float>, rows: Int, weight: WeightReader, depth: Int, into output: UnsafeMutablePointer<Float>,
-  epilogue: Epilogue, on pool: WorkerPool
+  epilogue: Epilogue, on pool: WorkCrew
 ) {
   let columns = epilogue.columns
   // A vector of columns at least, so that two threads don't write one cache line; 32 kB of weights or so per task.

@@ -19,7 +19,7 @@ struct GroupStatistics {
   /// The center is the group's mean as a `Float`; what that rounding loses is in the shift.
   func factors(
     of input: UnsafePointer<Float>, weight: UnsafePointer<Float>, bias: UnsafePointer<Float>, epsilon: Float,
-    into factors: UnsafeMutablePointer<Float>, on pool: WorkerPool
+    into factors: UnsafeMutablePointer<Float>, on pool: WorkCrew
   ) {
     let chunkCount = (pixels + chunk - 1) / chunk
     withUnsafeTemporaryAllocation(of: Double.self, capacity: images * chunkCount * 2 * channels) { buffer in

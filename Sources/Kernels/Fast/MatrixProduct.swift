@@ -69,7 +69,7 @@ struct MatrixProduct {
   }
 
   /// Computes C.
-  func run(on pool: WorkerPool) {
+  func run(on pool: WorkCrew) {
     guard rows > 0, columns > 0 else { return }
     let (rowTasks, columnTasks) = grid(threads: pool.threadCount)
     let panels = (columns + panelWidth - 1) / panelWidth

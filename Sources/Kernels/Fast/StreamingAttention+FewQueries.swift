@@ -3,7 +3,7 @@ internal import Tensors
 
 extension StreamingAttention {
   /// Computes the output for a few queries, as in decoding: keys and values are read once, where they lie.
-  func runFewQueries(on pool: WorkerPool) {
+  func runFewQueries(on pool: WorkCrew) {
     let heads = options.headCount
     pool.parallelFor(batch * heads, scratchBytes: keyCount * MemoryLayout<Float>.stride) { task, scratch in
       let image = task / heads

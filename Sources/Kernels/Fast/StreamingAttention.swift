@@ -60,7 +60,7 @@ struct StreamingAttention {
   func firstElement(image: Int, query: Int, head: Int) -> Int { (image * queryCount + query) * queryStride + head * headWidth }
 
   /// Computes the output for many queries.
-  func run(on pool: WorkerPool) {
+  func run(on pool: WorkCrew) {
     withPooledScratch(batch * keyValueHeads * packedHead) { packed in
       pack(into: packed, on: pool)
       let blocks = (queryCount + Self.queryBlock - 1) / Self.queryBlock
@@ -79,7 +79,7 @@ struct StreamingAttention {
 
   // MARK: - Packing
 
-  private func pack(into packed: UnsafeMutablePointer<Float>, on pool: WorkerPool) {
+  private func pack(into packed: UnsafeMutablePointer<Float>, on pool: WorkCrew) {
     // A task packs some key panels of one head, and the same keys' rows of the value panels.
     let panelsPerTask = max(1, 256 / panelWidth)
     let tasks = (keyPanels + panelsPerTask - 1) / panelsPerTask

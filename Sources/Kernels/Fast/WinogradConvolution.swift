@@ -58,7 +58,7 @@ struct WinogradConvolution {
   private var paddedChannels: Int { (channels + lanes - 1) / lanes * lanes }
 
   /// Computes the convolution.
-  func run(on pool: WorkerPool) {
+  func run(on pool: WorkCrew) {
     let tileCount = images * tilesDown * tilesAcross
     let panels = (epilogue.columns + panelWidth - 1) / panelWidth
     let panelsPerTask = panels >= 4 * pool.threadCount ? 2 : 1

@@ -150,7 +150,14 @@ public final class ReferenceBackend: GenBackend {
             continuation.resume(
               with: Swift.Result {
                 try control.cancellation.check()
-                return try body(control)
+                let result: Result
+                do { result = try body(control) } catch {
+                  // Operators that stopped half way leave numbers that no check likes.
+                  try control.cancellation.check()
+                  throw error
+                }
+                try control.cancellation.check()
+                return result
               })
           }
         }

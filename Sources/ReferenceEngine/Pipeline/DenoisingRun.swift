@@ -68,6 +68,7 @@ struct DenoisingRun {
         let input = try scheduler.scaleModelInput(latents, at: index)
         let prediction = try predict(
           unet, input: input, timestep: timesteps[index], positive: positive, negative: negative)
+        try context.cancellation.check()
         try requireFinite(
           prediction, "UNet: the prediction of step \(index - start + 1)", weights: [networks.checkpoint.unet])
         let step = try clock.measure(.schedulerStep, index: index - start) {

@@ -65,7 +65,14 @@ struct LoadedLanguageModel: ReferenceBackend.LoadedModel {
         .invalidInput, "the model has no chat template that is known here; ask for the raw prompt (genbench complete --raw)")
     }
     let image: [ChatMessage.Part] = request.image == nil ? [] : [.image]
-    return try template.render([ChatMessage(.user, image + [.text(request.prompt)])])
+    let turns = request.turns.map { turn in
+      switch turn.role {
+      case .system: ChatMessage(.system, turn.text)
+      case .user: ChatMessage(.user, turn.text)
+      case .assistant: ChatMessage(.assistant, turn.text)
+      }
+    }
+    return try template.render(turns + [ChatMessage(.user, image + [.text(request.prompt)])])
   }
 
   private func requireMemory(promptTokens: Int, maxTokens: Int) throws {

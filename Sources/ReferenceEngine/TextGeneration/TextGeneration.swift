@@ -33,6 +33,7 @@ struct TextGeneration {
     var lastTokenNs: UInt64 = 0
 
     while true {
+      try context.cancellation.check()
       guard !logits.hasNonFinite else {
         throw BackendError(
           .processingFailed, "the logits after \(ids.count) tokens aren't finite; the model's weights are damaged")

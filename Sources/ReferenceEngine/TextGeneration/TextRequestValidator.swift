@@ -20,6 +20,12 @@ struct TextRequestValidator {
       throw BackendError(.invalidInput, "max tokens: expected at least 1, found \(request.maxTokens)")
     }
     if let problem = TokenSampler.Settings(request.sampling).problem { throw BackendError(.invalidInput, problem) }
+    guard request.turns.isEmpty || !request.isRaw else {
+      throw BackendError(.invalidInput, "a raw prompt is taken as it is; write the earlier turns into it")
+    }
+    guard !request.turns.dropFirst().contains(where: { $0.role == .system }) else {
+      throw BackendError(.invalidInput, "the system speaks first or not at all, found it later among the turns")
+    }
     guard let image = request.image else { return }
     guard info.capabilities.contains(.imageUnderstanding) else { throw missingProjector }
     guard image.width > 0, image.height > 0 else {

@@ -186,6 +186,8 @@ public struct RunDocument: Sendable, Hashable, Codable {
     for index in run.cases.indices { run.cases[index].side = nil }
     let ids = Set(run.cases.map(\.subject))
     run.subjects = subjects.filter { ids.contains($0.id) }
+    // A fault of the other side isn't this one's.
+    run.faults = Array(Set(run.subjects.compactMap { $0.backend.details["fault"] })).sorted()
     return run
   }
 
