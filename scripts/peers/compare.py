@@ -20,6 +20,7 @@ import datetime
 import json
 import os
 import pathlib
+import signal
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
@@ -223,6 +224,9 @@ def main():
         known = {entry["name"]: entry["peer_setting"] for entry in json.loads(options.settings.read_text())["workloads"]}
 
     rename_process("compare-peers")
+    # An end from outside, too, writes what there is; and a shell's background job would ignore the interrupt.
+    for signal_number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(signal_number, signal.default_int_handler)
     document = {
         "schema": "genbench.peers/1", "date": report.date(), "machine": report.machine(), "versions": report.versions(options, ROOT),
         "settings": {"threads": options.threads, "rounds": options.rounds, "quick": options.quick, "silenced": bool(options.quiet_command)},
