@@ -279,6 +279,8 @@ extension Catalogue {
       try context.expect((call.value ?? 0) > 0, "images", seen: call.failure.map { "\($0)" } ?? "none")
       await Patience.letOthersRun { probe.liveCount == 0 }
       await rig.settle()
+      // The engine's thread may still be on its way out of the call that made them.
+      await Patience.until(context.patience) { probe.liveCount == 0 }
       try context.expectEqual(probe.liveCount, 0, "images that are still held:")
     },
     Check(

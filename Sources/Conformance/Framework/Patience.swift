@@ -57,4 +57,11 @@ enum Patience {
       await Task.yield()
     }
   }
+
+  /// Waits until `isDone`, at most for `limit`: for what another thread is about to do, as letting go of its last reference.
+  static func until(_ limit: Duration, _ isDone: () -> Bool) async {
+    let clock = ContinuousClock()
+    let end = clock.now + limit
+    while !isDone(), clock.now < end { try? await clock.sleep(for: .milliseconds(2)) }
+  }
 }
