@@ -7,8 +7,9 @@ genbench="${1:-.build/release/genbench}"
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 target="Reports/reference"
-rm -rf "$target"
 mkdir -p "$target"
+# The comparison with peers and the operators are made by other commands, and stay.
+find "$target" -mindepth 1 -maxdepth 1 ! -name peers ! -name kernels -exec rm -rf {} +
 
 "$genbench" doctor >"$target/doctor.txt"
 "$genbench" run --variant sd15,sd20,sdxl,smolvlm,qwen2vl --size 128 --steps 4,8 --max-tokens 16 --prompts 2 --sessions 10 \
@@ -35,5 +36,7 @@ not a claim about the engine.
 | \`run.md\`, \`report.html\` | the run of side a |
 | \`a-against-a.txt\` | both sides compared: nothing may have changed |
 | \`plots/\` | figures, with their \`.gp\` and \`.dat\` |
+| \`peers/\` | genbench against torch, stable-diffusion.cpp and llama.cpp: \`scripts/peers/compare.py --quick --rounds 2\` |
+| \`kernels/\` | every operator at the published models' shapes: \`genbench run --suite kernels\` |
 README
 echo "made $target"

@@ -14,20 +14,20 @@ set yrange [0:*]
 set xrange [0:*]
 set arrow from 0, graph 0 to 0, graph 1 nohead dt 2 lc rgb '#888888'
 set label 'sd15/128x128/pndm/4' at 0, graph 0.98 right rotate by 90 offset 0.6,0 font ',8' noenhanced
-set arrow from 0.457034, graph 0 to 0.457034, graph 1 nohead dt 2 lc rgb '#888888'
-set label 'sd15/128x128/pndm/8' at 0.457034, graph 0.98 right rotate by 90 offset 0.6,0 font ',8' noenhanced
-set arrow from 0.656519, graph 0 to 0.656519, graph 1 nohead dt 2 lc rgb '#888888'
-set label 'sd20/128x128/ddim/4' at 0.656519, graph 0.98 right rotate by 90 offset 0.6,0 font ',8' noenhanced
-set arrow from 1.16262, graph 0 to 1.16262, graph 1 nohead dt 2 lc rgb '#888888'
-set label 'sd20/128x128/ddim/8' at 1.16262, graph 0.98 right rotate by 90 offset 0.6,0 font ',8' noenhanced
-set arrow from 1.38239, graph 0 to 1.38239, graph 1 nohead dt 2 lc rgb '#888888'
-set label 'sdxl/128x128/euler/4' at 1.38239, graph 0.98 right rotate by 90 offset 0.6,0 font ',8' noenhanced
-set arrow from 2.1293, graph 0 to 2.1293, graph 1 nohead dt 2 lc rgb '#888888'
-set label 'sdxl/128x128/euler/8' at 2.1293, graph 0.98 right rotate by 90 offset 0.6,0 font ',8' noenhanced
-set arrow from 2.31653, graph 0 to 2.31653, graph 1 nohead dt 2 lc rgb '#888888'
-set label 'smolvlm/128x96/16' at 2.31653, graph 0.98 right rotate by 90 offset 0.6,0 font ',8' noenhanced
-set arrow from 2.37623, graph 0 to 2.37623, graph 1 nohead dt 2 lc rgb '#888888'
-set label 'qwen2vl/128x96/16' at 2.37623, graph 0.98 right rotate by 90 offset 0.6,0 font ',8' noenhanced
+set arrow from 0.139927, graph 0 to 0.139927, graph 1 nohead dt 2 lc rgb '#888888'
+set label 'sd15/128x128/pndm/8' at 0.139927, graph 0.98 right rotate by 90 offset 0.6,0 font ',8' noenhanced
+set arrow from 0.20368, graph 0 to 0.20368, graph 1 nohead dt 2 lc rgb '#888888'
+set label 'sd20/128x128/ddim/4' at 0.20368, graph 0.98 right rotate by 90 offset 0.6,0 font ',8' noenhanced
+set arrow from 0.328885, graph 0 to 0.328885, graph 1 nohead dt 2 lc rgb '#888888'
+set label 'sd20/128x128/ddim/8' at 0.328885, graph 0.98 right rotate by 90 offset 0.6,0 font ',8' noenhanced
+set arrow from 0.38489, graph 0 to 0.38489, graph 1 nohead dt 2 lc rgb '#888888'
+set label 'sdxl/128x128/euler/4' at 0.38489, graph 0.98 right rotate by 90 offset 0.6,0 font ',8' noenhanced
+set arrow from 0.551195, graph 0 to 0.551195, graph 1 nohead dt 2 lc rgb '#888888'
+set label 'sdxl/128x128/euler/8' at 0.551195, graph 0.98 right rotate by 90 offset 0.6,0 font ',8' noenhanced
+set arrow from 0.613963, graph 0 to 0.613963, graph 1 nohead dt 2 lc rgb '#888888'
+set label 'smolvlm/128x96/16' at 0.613963, graph 0.98 right rotate by 90 offset 0.6,0 font ',8' noenhanced
+set arrow from 0.637639, graph 0 to 0.637639, graph 1 nohead dt 2 lc rgb '#888888'
+set label 'qwen2vl/128x96/16' at 0.637639, graph 0.98 right rotate by 90 offset 0.6,0 font ',8' noenhanced
 plot 'memory.dat' index 0 using 1:2 with lines lw 2 lc rgb '#0072b2' title 'resident', \
   'memory.dat' index 0 using 1:3 with lines lw 2 lc rgb '#d55e00' title 'anonymous (activations, heap)', \
   'memory.dat' index 0 using 1:4 with lines lw 2 lc rgb '#009e73' title 'mapped (weights)', \

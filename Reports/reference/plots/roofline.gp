@@ -7,14 +7,14 @@ set tics nomirror
 set key outside top center horizontal noenhanced
 set terminal pngcairo noenhanced size 1200,700 font 'sans,11'
 set output 'roofline.png'
-set title 'Roofline: this machine''s matrix product reaches 236 GFLOP/s, its copy 16.8 GB/s'
+set title 'Roofline: this machine''s matrix product reaches 535 GFLOP/s, its copy 39.1 GB/s'
 set xlabel 'FLOP per byte'
 set ylabel 'GFLOP/s'
 set logscale xy
-set xrange [0.760976:70.3789]
-set yrange [0.321863:472.95]
+set xrange [0.760976:68.4359]
+set yrange [1.45845:1069.08]
 set samples 400
-roof(x) = 16.8001*x < 236.475 ? 16.8001*x : 236.475
+roof(x) = 39.054*x < 534.538 ? 39.054*x : 534.538
 plot roof(x) with lines lw 2 lc rgb '#888888' title 'roof', \
   'roofline.dat' index 0 using 1:2 with points pt 7 ps 1.2 lc rgb '#0072b2' title 'sd15/128x128/pndm/4', \
   'roofline.dat' index 0 using 1:2:3 with labels left offset 0.8,0.3 font ',9' tc rgb '#0072b2' notitle, \
