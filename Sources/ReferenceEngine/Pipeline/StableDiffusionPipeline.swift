@@ -138,7 +138,7 @@ struct StableDiffusionPipeline {
     try clock.measure(.vaeDecode) { try decodePixels(latents, context) }
   }
 
-  /// Edge of a VAE tile in latents: 64, as in diffusers, or half the image when that's smaller.
+  /// Edge of a VAE tile in latents: 64, as in diffusers, so that images up to 512 pixels are decoded whole.
   private var tileSize: Int { Self.tileSize(vae: checkpoint.vaeConfig) }
 
   /// Edge of a VAE tile in latents for a model.
