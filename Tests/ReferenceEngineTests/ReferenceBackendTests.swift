@@ -272,12 +272,17 @@ struct ReferenceBackendTests {
     let backend = try makeBackend()
     let model = try await backend.load(LoadRequest(path: smallModel("sd15")), control: GenerationControl())
     let (started, start) = AsyncStream<Void>.makeStream()
-    let first = Task { [request = request(model, steps: 400)] in
+    // Holds the engine's own thread in the first step until the second request was refused.
+    let gate = DispatchSemaphore(value: 0)
+    let first = Task { [request = request(model, steps: 4)] in
       let token = CancellationToken()
       return try await backend.generateImages(
         request,
         control: GenerationControl(cancellation: token) { event in
-          if case .progress = event { start.yield() }
+          if case .progress(step: 1, total: _, timeNs: _) = event {
+            start.yield()
+            gate.wait()
+          }
         })
     }
     for await _ in started { break }
@@ -286,6 +291,7 @@ struct ReferenceBackendTests {
     }
     #expect(busy?.code == .busy)
     first.cancel()
+    gate.signal()
     let cancelled = await #expect(throws: BackendError.self) { try await first.value }
     #expect(cancelled?.code == .cancelled)
   }
