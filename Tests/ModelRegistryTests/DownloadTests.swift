@@ -210,14 +210,14 @@ struct DownloadTests {
     }
   }
 
-  @Test(.disabled("hung once in five whole runs; the cause is not known yet"))
-  func cancellingLeavesNothingDownloadedAndCanGoOn() async throws {
+  @Test func cancellingLeavesNothingDownloadedAndCanGoOn() async throws {
     let gate = Gate()
     put(.hold(afterBytes: 300_000, gate), .none)
     try store.register("m", at: "/m.bin", in: registry)
     let (reached, told) = AsyncStream.makeStream(of: Void.self)
     let registry = registry
-    let task = Task { try await registry.downloadModel("m") { if $0 > 0.4 { told.yield() } } }
+    // Progress is told each 64 kB: of the 300,000 bytes that come, the last 65,535 may stay untold.
+    let task = Task { try await registry.downloadModel("m") { if $0 > 0.3 { told.yield() } } }
     for await _ in reached { break }
     task.cancel()
     #expect(await code { _ = try await task.value } == .cancelled)
@@ -225,7 +225,8 @@ struct DownloadTests {
     #expect(try registry.model("m").localPath == nil)
     try await registry.downloadModel("m")
     #expect(try localData("m") == content)
-    #expect(store.server.requests.last?.headers["range"] == "bytes=300000-")
+    let start = try #require(store.server.requests.last?.headers["range"]?.dropFirst("bytes=".count).dropLast())
+    #expect((200_000...300_000).contains(Int(start) ?? 0), "\(start)")
   }
 
   @Test func twoRegistriesOfOneFolderDownloadOnce() async throws {
