@@ -111,12 +111,19 @@ public final class CheckContext: Sendable {
   /// Does something when the check is over, however it ended; the last one first.
   public func atEnd(_ action: @escaping @Sendable () async -> Void) { endings.withLock { $0.append(action) } }
 
-  /// Lets go of everything that may still wait.
+  /// Lets go of everything that may still wait, and of the implementations: they know the context, so it mustn't keep them.
   func finish() async {
-    for action in endings.withLock({ $0 }).reversed() { await action() }
-    for rig in rigs.withLock({ $0 }) { rig.openAllGates() }
-    for rig in rigs.withLock({ $0 }) where rig.scripted == nil { try? await rig.implementation.unload() }
-    for folder in folders.withLock({ $0 }) { try? FileManager.default.removeItem(at: folder) }
+    func taken<Element: Sendable>(_ list: borrowing Mutex<[Element]>) -> [Element] {
+      list.withLock { list in
+        defer { list = [] }
+        return list
+      }
+    }
+    for action in taken(endings).reversed() { await action() }
+    let rigs = taken(rigs)
+    for rig in rigs { rig.openAllGates() }
+    for rig in rigs where rig.scripted == nil { try? await rig.implementation.unload() }
+    for folder in taken(folders) { try? FileManager.default.removeItem(at: folder) }
   }
 
   // MARK: - Expectations
