@@ -1,5 +1,6 @@
 import Checkpoints
 import DiffusionModels
+import KernelContract
 import ReferenceEngine
 import Tensors
 import Testing
@@ -35,5 +36,24 @@ struct ModelPlanTests {
       architecture: architecture, width: 768, height: 768, guidanceBatch: 1, tiling: TilingOptions(latentSize: 64))
     #expect(try #require(reduced["unet"]).peakActivationBytes < #require(whole["unet"]).peakActivationBytes)
     #expect(try #require(reduced["vae"]).peakActivationBytes < #require(whole["vae"]).peakActivationBytes)
+  }
+
+  @Test(arguments: DiffusionVariant.allCases)
+  func theOperatorsAreAllOfThePlan(_ variant: DiffusionVariant) throws {
+    let plan = try ModelPlan(
+      architecture: DiffusionArchitecture(fullSize: variant), width: 256, height: 256, guidanceBatch: 1)
+    for component in plan.components {
+      let counted = component.operators.reduce(0.0) { $0 + Double($1.count) * $1.shape.floatingPointOperations }
+      #expect(abs(counted / component.floatingPointOperations - 1) < 1e-9, "\(component.name)")
+      #expect(Set(component.operators.map(\.shape)).count == component.operators.count)
+    }
+    let unet = try #require(plan["unet"])
+    let first = OperatorShape.conv2d(
+      images: 1, height: 32, width: 32, channels: 4, outChannels: 320, kernelHeight: 3, kernelWidth: 3,
+      options: ConvOptions(padding: 1))
+    #expect(unet.operators.first { $0.shape == first }?.count == 1)
+    #expect(first.floatingPointOperations == 2 * 32 * 32 * 9 * 4 * 320)
+    #expect(first.bytesMoved == 4 * 32 * 32 * 324 + 2 * 9 * 4 * 320)
+    #expect(first.summary == "1×32×32×4 → 320, 3×3")
   }
 }

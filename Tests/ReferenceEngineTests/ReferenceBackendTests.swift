@@ -295,4 +295,21 @@ struct ReferenceBackendTests {
     let cancelled = await #expect(throws: BackendError.self) { try await first.value }
     #expect(cancelled?.code == .cancelled)
   }
+
+  /// The last operators may have been cut short, and the check of finite numbers may not have liked what they left.
+  @Test(arguments: [Stage.vaeDecode, .unet, .textEncode])
+  func whatWasCancelledInsideAStageGivesNoResult(_ stage: Stage) async throws {
+    let backend = try makeBackend()
+    let model = try await backend.load(LoadRequest(path: smallModel("sd15")), control: GenerationControl())
+    let token = CancellationToken()
+    let cancelled = await #expect(throws: BackendError.self) {
+      try await backend.generateImages(
+        request(model),
+        control: GenerationControl(cancellation: token) { event in
+          if case .began(stage, index: _, timeNs: _) = event { token.cancel() }
+        })
+    }
+    #expect(cancelled?.code == .cancelled, "\(cancelled?.message ?? "")")
+    _ = try await backend.generateImages(request(model), control: GenerationControl())
+  }
 }
