@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "BFloat16Pairs.h"
+#include "PackedRows.h"
 #include "QuantizedBlock.h"
 
 /// The instruction sets that the fast kernels are compiled for, as found on this CPU and enabled by its system.

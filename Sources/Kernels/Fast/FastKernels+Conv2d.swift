@@ -48,7 +48,7 @@ extension FastKernels {
               kernelWidth: kernelWidth, outHeight: outHeight, outWidth: outWidth, options: options)
             MatrixProduct(
               source: .patches(geometry), weight: reader, rows: rows, depth: inChannels * geometry.tapCount,
-              columns: outChannels, output: output, epilogue: epilogue
+              columns: outChannels, output: output, epilogue: epilogue, usesPairs: precision == .bf16 && geometry.holdsPairs
             ).run(on: pool)
           }
         }

@@ -48,4 +48,25 @@ extension FastKernels {
       ).run(on: pool)
     }
   }
+
+  /// `activation(gate(input)) · up(input)` in one product, so that neither factor is ever written whole; nil for a few rows.
+  func gatedProduct(_ input: Tensor, gate: LinearParameters, up: LinearParameters, activation: Activation) -> Tensor? {
+    let (depth, columns) = (up.weight.inFeatures, up.weight.outFeatures)
+    precondition(
+      input.shape.rank >= 1 && input.shape[-1] == depth && gate.weight.inFeatures == depth,
+      "gatedLinear: [..., \(depth)] expected, got \(input.shape)")
+    let rows = depth == 0 ? 0 : input.count / depth
+    guard rows > maxFewRows else { return nil }
+    return Tensor.filled(Shape(input.shape.dimensions.dropLast() + [columns])) { output in
+      withPointers(input, gate.bias, up.bias) { input, gateBias, upBias in
+        guard let input else { return }
+        MatrixProduct(
+          source: .matrix(input, stride: depth), weight: WeightReader(up.weight.view), rows: rows, depth: depth,
+          columns: columns, output: output, epilogue: Epilogue(bias: upBias, columns: columns),
+          gate: MatrixProduct.Gate(weight: WeightReader(gate.weight.view), bias: gateBias, activation: activation),
+          usesPairs: precision == .bf16
+        ).run(on: pool)
+      }
+    }
+  }
 }

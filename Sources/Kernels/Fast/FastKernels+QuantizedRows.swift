@@ -28,6 +28,7 @@ extension FastKernels {
     let columns = gate.weight.outFeatures
     precondition(columns == up.weight.outFeatures, "gatedLinear: two weights of as many rows expected")
     guard let product = QuantizedProduct(input, [gate.weight]), let upRows = QuantizedRows(up.weight.view, like: product) else {
+      if let result = gatedProduct(input, gate: gate, up: up, activation: activation) { return result }
       var result = linear(input, weight: gate.weight, bias: gate.bias, activation: activation, residual: nil)
       let factors = linear(input, weight: up.weight, bias: up.bias, activation: .none, residual: nil)
       multiply(&result, by: factors)
@@ -78,7 +79,7 @@ extension FastKernels {
 
 /// `target *= source`.
 @inline(__always)
-private func multiplyInPlace(_ target: UnsafeMutablePointer<Float>, _ source: UnsafePointer<Float>, _ count: Int) {
+func multiplyInPlace(_ target: UnsafeMutablePointer<Float>, _ source: UnsafePointer<Float>, _ count: Int) {
   var index = 0
   while index + lanes <= count {
     store(load(target + index) * load(source + index), target + index)

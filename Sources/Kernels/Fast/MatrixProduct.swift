@@ -9,19 +9,29 @@ enum RowSource {
   case patches(PatchGeometry)
 }
 
-/// `C = A · Wᵀ` with its epilogue, blocked for the caches and cut into tasks for the threads.
+/// `C = A · Wᵀ` with its epilogue, or `C = activation(A · Gᵀ) ⊙ (A · Wᵀ)` with a gate G, blocked for the caches and cut into
+/// tasks for the threads.
 ///
 /// The blocking, from the outside in:
-/// - a task computes `rowsPerTask` rows × `panelsPerTask` panels of C;
+/// - a task computes some rows × some panels of C (``ProductCuts``);
 /// - for each block of the depth (about 320) the task converts and packs its weights, at most 256 columns, into panels
 ///   (`[depth block, panelWidth]` each, 320 KB in all: the L2 cache);
 /// - for each block of 96 rows of A (L2) and each panel (20 KB: L1), register tiles run down the rows.
 ///
-/// With `usesPairs` both factors are rounded to bfloat16 and multiplied in pairs of depth; the panels are half as large then.
+/// With `usesPairs` both factors are rounded to bfloat16 and multiplied in pairs of depth: A once, beforehand, and the panels
+/// as they are packed.
 ///
-/// A is used where it lies; only patches are gathered, one block at a time. Partial sums over the depth stand in C. The cuts
-/// of the depth depend on the shape alone, so every element is summed in the same order for any number of threads.
+/// A is used where it lies; only patches are gathered, one block at a time. Partial sums over the depth stand in C, those of
+/// the gate in scratch memory. The cuts of the depth depend on the shape alone, so every element is summed in the same order
+/// for any number of threads.
 struct MatrixProduct {
+  /// The second factor of a gated product.
+  struct Gate {
+    var weight: WeightReader
+    var bias: UnsafePointer<Float>?
+    var activation: Activation
+  }
+
   var source: RowSource
   var weight: WeightReader
   var rows: Int
@@ -29,8 +39,11 @@ struct MatrixProduct {
   var columns: Int
   var output: UnsafeMutablePointer<Float>
   var epilogue: Epilogue
-  /// Whether the factors are bfloat16; only in the instruction set that has it.
+  var gate: Gate?
+  /// Whether the factors are bfloat16; only in the instruction set that has it, and where ``PatchGeometry/holdsPairs``.
   var usesPairs = false
+  /// A in bfloat16: `[rows, (depth + 1) / 2, 2]`, or the image as `[pixels, channels / 2, 2]`.
+  var roundedSource: UnsafePointer<Float>?
 
   static let rowBlock = 96
   static let maxPanelsPerTask = max(1, 256 / panelWidth)
@@ -38,7 +51,7 @@ struct MatrixProduct {
   // MARK: - Cutting
 
   /// Elements of depth that one block holds, and how many blocks there are.
-  private var depthBlocks: (count: Int, size: Int) {
+  var depthBlocks: (count: Int, size: Int) {
     switch source {
     case .matrix:
       let count = max(1, (depth + 383) / 384)
@@ -49,165 +62,143 @@ struct MatrixProduct {
     }
   }
 
-  /// How many tasks in each direction.
-  private func grid(threads: Int) -> (rowTasks: Int, columnTasks: Int) {
-    let panels = (columns + panelWidth - 1) / panelWidth
-    var columnTasks = (panels + Self.maxPanelsPerTask - 1) / Self.maxPanelsPerTask
-    var rowTasks = max(1, rows / 2048)
-    guard threads > 1 else { return (rowTasks, columnTasks) }
-    while rowTasks * columnTasks < 4 * threads {
-      // Another row task packs the weights once more; another column task reads A once more.
-      if rows / (rowTasks + 1) >= 4 * Self.rowBlock {
-        rowTasks += 1
-      } else if panels / (columnTasks + 1) >= 2 {
-        columnTasks += 1
-      } else {
-        break
-      }
-    }
-    return (rowTasks, columnTasks)
-  }
-
   /// Computes C.
   func run(on pool: WorkCrew) {
     guard rows > 0, columns > 0 else { return }
-    let (rowTasks, columnTasks) = grid(threads: pool.threadCount)
-    let panels = (columns + panelWidth - 1) / panelWidth
-    let panelsPerTask = (panels + columnTasks - 1) / columnTasks
-    let blocksOfRows = (rows + tileRows - 1) / tileRows
-    let rowsPerTask = (blocksOfRows + rowTasks - 1) / rowTasks * tileRows
-    let blockSize = depthBlocks.size
-    let layout = ScratchLayout(
-      panels: panelsPerTask, blockSize: blockSize, gathersPatches: gathersPatches, usesPairs: usesPairs)
-    pool.parallelFor(rowTasks * columnTasks, scratchBytes: layout.byteCount) { task, scratch in
-      let firstRow = task / columnTasks * rowsPerTask
-      let firstPanel = task % columnTasks * panelsPerTask
-      let rowRange = min(rows, firstRow)..<min(rows, firstRow + rowsPerTask)
-      let panelRange = min(panels, firstPanel)..<min(panels, firstPanel + panelsPerTask)
-      guard !rowRange.isEmpty, !panelRange.isEmpty else { return }
-      runTask(rows: rowRange, panels: panelRange, layout: layout, scratch: scratch.assumingMemoryBound(to: Float.self))
+    #if GENBENCH_ISA_V4BF16
+      if usesPairs {
+        withPooledScratch(roundedSourceCount) { rounded in
+          roundSource(into: rounded, on: pool)
+          var product = self
+          product.roundedSource = UnsafePointer(rounded)
+          product.runTasks(on: pool)
+        }
+        return
+      }
+    #endif
+    runTasks(on: pool)
+  }
+
+  private func runTasks(on pool: WorkCrew) {
+    let parts = ProductCuts(
+      rows: rows, panels: (columns + panelWidth - 1) / panelWidth, threads: pool.threadCount,
+      rowsPerChunk: gate == nil ? 2048 : 1024, panelsPerTask: gate == nil ? Self.maxPanelsPerTask : Self.maxPanelsPerTask / 2,
+      tileRows: tileRows
+    ).parts()
+    let layout = ScratchLayout(self, parts: parts)
+    pool.parallelFor(parts.count, scratchBytes: layout.byteCount) { task, scratch in
+      runTask(parts[task], layout: layout, scratch: scratch.assumingMemoryBound(to: Float.self))
     }
   }
 
-  private var gathersPatches: Bool {
-    if case .patches = source { true } else { false }
-  }
-
   /// Where the parts of a task's scratch memory start, in floats.
-  private struct ScratchLayout {
-    /// Packed panels, `[panels, depth block, panelWidth]`.
+  struct ScratchLayout {
+    /// Packed panels, `[panels, depth block, panelWidth]`; those of the gate behind them.
     let packed = 0
+    let packedGate: Int
     /// Eight rows of weights on their way into a panel; behind them, for patches, a panel whose taps aren't in order yet.
     let staging: Int
+    /// Where each element of a row of weights belongs in the order of the patches, whole numbers of 32 bits.
+    let places: Int
     /// Gathered patches, `[rowBlock, depth block]`.
     let patches: Int
-    /// Rows of A in bfloat16, `[rowBlock, depth block]`, and a panel in floats.
-    let pairs: Int
+    /// A panel in floats on its way to pairs.
     let floatPanel: Int
+    /// Sums of the gate, `[rows, panels · panelWidth]`.
+    let gateSums: Int
     /// One tile that hangs over the right edge of C.
     let edge: Int
     let byteCount: Int
 
-    init(panels: Int, blockSize: Int, gathersPatches: Bool, usesPairs: Bool) {
-      let pairCount = (blockSize + 1) / 2
-      staging = panels * (usesPairs ? pairCount : blockSize) * panelWidth
-      patches = staging + 8 * stagingStride(blockSize) + (gathersPatches ? blockSize * panelWidth : 0)
-      pairs = patches + (gathersPatches ? MatrixProduct.rowBlock * blockSize : 0)
-      floatPanel = pairs + (usesPairs ? MatrixProduct.rowBlock * pairCount : 0)
-      edge = floatPanel + (usesPairs ? (blockSize + 1) * panelWidth : 0)
+    init(_ product: MatrixProduct, parts: [ProductPart]) {
+      let blockSize = product.depthBlocks.size
+      let panels = parts.reduce(0) { max($0, $1.panels.count) }
+      let packedSize = panels * (product.usesPairs ? (blockSize + 1) / 2 : blockSize) * panelWidth
+      packedGate = packedSize
+      staging = packedGate + (product.gate == nil ? 0 : packedSize)
+      places = staging + 8 * stagingStride(blockSize) + (product.gathersPatches ? blockSize * panelWidth : 0)
+      patches = places + (product.gathersPatches ? (blockSize + 15) / 16 * 16 : 0)
+      floatPanel = patches + (product.gathersPatches ? MatrixProduct.rowBlock * blockSize : 0)
+      gateSums = floatPanel + (product.usesPairs ? (blockSize + 1) * panelWidth : 0)
+      let sums = parts.reduce(0) { max($0, $1.rows.count * $1.panels.count) } * panelWidth
+      edge = gateSums + (product.gate == nil ? 0 : sums)
       byteCount = (edge + tileRows * panelWidth) * MemoryLayout<Float>.stride
     }
   }
 
+  var gathersPatches: Bool {
+    if case .patches = source { true } else { false }
+  }
+
   // MARK: - One task
 
-  private func runTask(rows: Range<Int>, panels: Range<Int>, layout: ScratchLayout, scratch: UnsafeMutablePointer<Float>) {
+  private func runTask(_ part: ProductPart, layout: ScratchLayout, scratch: UnsafeMutablePointer<Float>) {
     let (blockCount, blockSize) = depthBlocks
+    let (rows, panels) = (part.rows, part.panels)
+    let first = panels.lowerBound * panelWidth
+    let gateStride = panels.count * panelWidth
     for block in 0..<blockCount {
       let depthRange = (block * blockSize)..<min(depth, (block + 1) * blockSize)
       let panelFloats = (usesPairs ? (depthRange.count + 1) / 2 : depthRange.count) * panelWidth
+      preparePlaces(depthRange: depthRange, layout, scratch)
       for panel in panels {
-        let packed = scratch + layout.packed + (panel - panels.lowerBound) * panelFloats
-        let floats = usesPairs ? scratch + layout.floatPanel : packed
-        pack(panel: panel, block: block, depthRange: depthRange, into: floats, staging: scratch + layout.staging)
-        #if GENBENCH_ISA_V4BF16
-          if usesPairs { interleavePairs(floats, depth: depthRange.count, into: packed) }
-        #endif
+        let offset = (panel - panels.lowerBound) * panelFloats
+        let isLast = panel == panels.upperBound - 1
+        let next = isLast ? (panels.lowerBound, depthRange.upperBound) : (panel + 1, depthRange.lowerBound)
+        pack(weight, panel: panel, depthRange: depthRange, into: scratch + layout.packed + offset, layout, scratch)
+        prefetch(weight, panel: next.0, from: next.1)
+        guard let gate else { continue }
+        pack(gate.weight, panel: panel, depthRange: depthRange, into: scratch + layout.packedGate + offset, layout, scratch)
+        prefetch(gate.weight, panel: next.0, from: next.1)
       }
       for firstRow in stride(from: rows.lowerBound, to: rows.upperBound, by: Self.rowBlock) {
         let rowRange = firstRow..<min(rows.upperBound, firstRow + Self.rowBlock)
-        let (a, aStride) = leftRows(rowRange, block: block, depthRange: depthRange, patches: scratch + layout.patches)
-        #if GENBENCH_ISA_V4BF16
-          if usesPairs {
-            roundRows(a, stride: aStride, rows: rowRange.count, depth: depthRange.count, into: scratch + layout.pairs)
-          }
-        #endif
+        let (a, aStride) = leftRows(rowRange, block: block, depthRange: depthRange, gathered: scratch + layout.patches)
+        let gateSums = scratch + layout.gateSums + (firstRow - rows.lowerBound) * gateStride
         for panel in panels {
+          let offset = (panel - panels.lowerBound) * panelFloats
+          let width = min(panelWidth, columns - panel * panelWidth)
           multiplyPanel(
-            rows: rowRange, panel: panel, a: a, aStride: aStride, depth: depthRange.count,
-            b: scratch + layout.packed + (panel - panels.lowerBound) * panelFloats, pairs: scratch + layout.pairs,
+            rows: rowRange.count, columns: width, depth: depthRange.count, a: a, aStride: aStride,
+            b: scratch + layout.packed + offset, c: output + firstRow * columns + panel * panelWidth, cStride: columns,
             edge: scratch + layout.edge, accumulate: block > 0)
+          guard gate != nil else { continue }
+          multiplyPanel(
+            rows: rowRange.count, columns: width, depth: depthRange.count, a: a, aStride: aStride,
+            b: scratch + layout.packedGate + offset, c: gateSums + (panel - panels.lowerBound) * panelWidth,
+            cStride: gateStride, edge: scratch + layout.edge, accumulate: block > 0)
         }
-        if block == blockCount - 1, !epilogue.isIdentity {
-          let first = panels.lowerBound * panelWidth
-          let count = min(columns, panels.upperBound * panelWidth) - first
-          for row in rowRange { epilogue.finish(output + row * columns + first, row: row, first: first, count: count) }
+        guard block == blockCount - 1 else { continue }
+        let count = min(columns, panels.upperBound * panelWidth) - first
+        for row in rowRange {
+          let target = output + row * columns + first
+          if !epilogue.isIdentity { epilogue.finish(target, row: row, first: first, count: count) }
+          guard let gate else { continue }
+          let factors = gateSums + (row - firstRow) * gateStride
+          Epilogue(bias: gate.bias, activation: gate.activation, columns: columns)
+            .finish(factors, row: row, first: first, count: count)
+          multiplyInPlace(target, factors, count)
         }
       }
-    }
-  }
-
-  private func pack(
-    panel: Int, block: Int, depthRange: Range<Int>, into target: UnsafeMutablePointer<Float>,
-    staging: UnsafeMutablePointer<Float>
-  ) {
-    let first = panel * panelWidth
-    let count = min(panelWidth, columns - first)
-    switch source {
-    case .matrix:
-      packPanel(rowCount: count, depth: depthRange.count, panel: target, staging: staging) { row, target in
-        weight.read(row: first + row, from: depthRange.lowerBound, count: depthRange.count, into: target)
-      }
-    case .patches(let geometry):
-      let natural = staging + 8 * stagingStride(depthRange.count)
-      packPanel(rowCount: count, depth: depthRange.count, panel: natural, staging: staging) { row, target in
-        weight.read(row: first + row, from: depthRange.lowerBound, count: depthRange.count, into: target)
-      }
-      geometry.reorderTaps(natural, channels: depthRange.count / geometry.tapCount, into: target)
-    }
-  }
-
-  private func leftRows(
-    _ rows: Range<Int>, block: Int, depthRange: Range<Int>, patches: UnsafeMutablePointer<Float>
-  ) -> (UnsafePointer<Float>, Int) {
-    switch source {
-    case .matrix(let base, let stride):
-      return (base + rows.lowerBound * stride + depthRange.lowerBound, stride)
-    case .patches(let geometry):
-      let channels = depthRange.count / geometry.tapCount
-      geometry.gather(
-        rows: rows, channels: (block * geometry.channelsPerChunk)..<(block * geometry.channelsPerChunk + channels), into: patches)
-      return (UnsafePointer(patches), depthRange.count)
     }
   }
 
   /// Runs the register tiles down one panel.
+  @inline(__always)
   private func multiplyPanel(
-    rows: Range<Int>, panel: Int, a: UnsafePointer<Float>, aStride: Int, depth: Int, b: UnsafePointer<Float>,
-    pairs: UnsafePointer<Float>, edge: UnsafeMutablePointer<Float>, accumulate: Bool
+    rows: Int, columns: Int, depth: Int, a: UnsafePointer<Float>, aStride: Int, b: UnsafePointer<Float>,
+    c: UnsafeMutablePointer<Float>, cStride: Int, edge: UnsafeMutablePointer<Float>, accumulate: Bool
   ) {
-    let first = panel * panelWidth
-    let target = output + rows.lowerBound * columns + first
     #if GENBENCH_ISA_V4BF16
       if usesPairs {
         multiplyPairRows(
-          rows: rows.count, columns: min(panelWidth, columns - first), pairCount: (depth + 1) / 2, a: pairs, b: b, c: target,
-          cStride: columns, edge: edge, accumulate: accumulate)
+          rows: rows, columns: columns, pairCount: (depth + 1) / 2, a: a, aStride: aStride, b: b, c: c, cStride: cStride,
+          edge: edge, accumulate: accumulate)
         return
       }
     #endif
     multiplyRows(
-      rows: rows.count, columns: min(panelWidth, columns - first), depth: depth, a: a, aStride: aStride, b: b, c: target,
-      cStride: columns, edge: edge, accumulate: accumulate)
+      rows: rows, columns: columns, depth: depth, a: a, aStride: aStride, b: b, c: c, cStride: cStride, edge: edge,
+      accumulate: accumulate)
   }
 }

@@ -65,43 +65,43 @@
   ///   - rows: Rows of A and C.
   ///   - columns: Columns of C, `1...panelWidth`.
   ///   - pairCount: Pairs of depth.
-  ///   - a: `[rows, pairs, 2]` of bfloat16.
+  ///   - a: `[rows, pairs, 2]` of bfloat16, rows `aStride` pairs apart.
   ///   - b: `[pairs, panelWidth, 2]` of bfloat16.
   ///   - c: `[rows, columns]`, rows `cStride` floats apart.
   ///   - edge: Room for `tileRows · panelWidth` floats.
   func multiplyPairRows(
-    rows: Int, columns: Int, pairCount: Int, a: UnsafePointer<Float>, b: UnsafePointer<Float>, c: UnsafeMutablePointer<Float>,
-    cStride: Int, edge: UnsafeMutablePointer<Float>, accumulate: Bool
+    rows: Int, columns: Int, pairCount: Int, a: UnsafePointer<Float>, aStride: Int, b: UnsafePointer<Float>,
+    c: UnsafeMutablePointer<Float>, cStride: Int, edge: UnsafeMutablePointer<Float>, accumulate: Bool
   ) {
     let vectors = (columns + lanes - 1) / lanes
     if vectors == 3 {
-      multiplyPairTiles(TileRow3.self, rows, columns, pairCount, a, b, c, cStride, edge, accumulate)
+      multiplyPairTiles(TileRow3.self, rows, columns, pairCount, a, aStride, b, c, cStride, edge, accumulate)
     } else if vectors == 2 {
-      multiplyPairTiles(TileRow2.self, rows, columns, pairCount, a, b, c, cStride, edge, accumulate)
+      multiplyPairTiles(TileRow2.self, rows, columns, pairCount, a, aStride, b, c, cStride, edge, accumulate)
     } else {
-      multiplyPairTiles(TileRow1.self, rows, columns, pairCount, a, b, c, cStride, edge, accumulate)
+      multiplyPairTiles(TileRow1.self, rows, columns, pairCount, a, aStride, b, c, cStride, edge, accumulate)
     }
   }
 
   @inline(__always)
   private func multiplyPairTiles<Row: PairTileRow>(
-    _ type: Row.Type, _ rows: Int, _ columns: Int, _ pairCount: Int, _ a: UnsafePointer<Float>, _ b: UnsafePointer<Float>,
-    _ c: UnsafeMutablePointer<Float>, _ cStride: Int, _ edge: UnsafeMutablePointer<Float>, _ accumulate: Bool
+    _ type: Row.Type, _ rows: Int, _ columns: Int, _ pairCount: Int, _ a: UnsafePointer<Float>, _ aStride: Int,
+    _ b: UnsafePointer<Float>, _ c: UnsafeMutablePointer<Float>, _ cStride: Int, _ edge: UnsafeMutablePointer<Float>, _ accumulate: Bool
   ) {
     let isWhole = columns == Row.vectorCount * lanes
     for first in stride(from: 0, to: rows, by: tileRows) {
       let count = min(tileRows, rows - first)
       let target = c + first * cStride
-      let left = UnsafeRawPointer(a + first * pairCount).assumingMemoryBound(to: Int32.self)
+      let left = UnsafeRawPointer(a + first * aStride).assumingMemoryBound(to: Int32.self)
       if isWhole {
         multiplyPairTile(
-          type, rows: count, pairCount: pairCount, a: left, b: b, c: target, cStride: cStride, accumulate: accumulate)
+          type, rows: count, pairCount: pairCount, a: left, aStride: aStride, b: b, c: target, cStride: cStride, accumulate: accumulate)
       } else {
         if accumulate {
           for row in 0..<count { (edge + row * panelWidth).update(from: target + row * cStride, count: columns) }
         }
         multiplyPairTile(
-          type, rows: count, pairCount: pairCount, a: left, b: b, c: edge, cStride: panelWidth, accumulate: accumulate)
+          type, rows: count, pairCount: pairCount, a: left, aStride: aStride, b: b, c: edge, cStride: panelWidth, accumulate: accumulate)
         for row in 0..<count { (target + row * cStride).update(from: edge + row * panelWidth, count: columns) }
       }
     }
@@ -110,18 +110,18 @@
   /// One register tile of eight rows; rows beyond `rows` repeat the last one and aren't written.
   @inline(__always)
   private func multiplyPairTile<Row: PairTileRow>(
-    _ type: Row.Type, rows: Int, pairCount: Int, a: UnsafePointer<Int32>, b: UnsafePointer<Float>,
+    _ type: Row.Type, rows: Int, pairCount: Int, a: UnsafePointer<Int32>, aStride: Int, b: UnsafePointer<Float>,
     c: UnsafeMutablePointer<Float>, cStride: Int, accumulate: Bool
   ) {
     let last = rows &- 1
     let a0 = a
-    let a1 = a + min(1, last) &* pairCount
-    let a2 = a + min(2, last) &* pairCount
-    let a3 = a + min(3, last) &* pairCount
-    let a4 = a + min(4, last) &* pairCount
-    let a5 = a + min(5, last) &* pairCount
-    let a6 = a + min(6, last) &* pairCount
-    let a7 = a + min(7, last) &* pairCount
+    let a1 = a + min(1, last) &* aStride
+    let a2 = a + min(2, last) &* aStride
+    let a3 = a + min(3, last) &* aStride
+    let a4 = a + min(4, last) &* aStride
+    let a5 = a + min(5, last) &* aStride
+    let a6 = a + min(6, last) &* aStride
+    let a7 = a + min(7, last) &* aStride
     var r0 = Row()
     var r1 = Row()
     var r2 = Row()

@@ -35,19 +35,27 @@ private func multiplyTiles<Row: TileRow>(
     let target = c + first * cStride
     if isWhole, count == tileRows {
       multiplyTile(
-        type, rows: tileRows, depth: depth, a: left, aStride: aStride, b: b, bStride: panelWidth, c: target, cStride: cStride,
-        accumulate: accumulate)
+        type, rows: tileRows, computed: tileRows, depth: depth, a: left, aStride: aStride, b: b, bStride: panelWidth, c: target,
+        cStride: cStride, accumulate: accumulate)
+    } else if isWhole, count <= 2 {
+      multiplyTile(
+        type, rows: count, computed: 2, depth: depth, a: left, aStride: aStride, b: b, bStride: panelWidth, c: target,
+        cStride: cStride, accumulate: accumulate)
+    } else if isWhole, count <= 4 {
+      multiplyTile(
+        type, rows: count, computed: 4, depth: depth, a: left, aStride: aStride, b: b, bStride: panelWidth, c: target,
+        cStride: cStride, accumulate: accumulate)
     } else if isWhole {
       multiplyTile(
-        type, rows: count, depth: depth, a: left, aStride: aStride, b: b, bStride: panelWidth, c: target, cStride: cStride,
-        accumulate: accumulate)
+        type, rows: count, computed: tileRows, depth: depth, a: left, aStride: aStride, b: b, bStride: panelWidth, c: target,
+        cStride: cStride, accumulate: accumulate)
     } else {
       if accumulate {
         for row in 0..<count { (edge + row * panelWidth).update(from: target + row * cStride, count: columns) }
       }
       multiplyTile(
-        type, rows: count, depth: depth, a: left, aStride: aStride, b: b, bStride: panelWidth, c: edge, cStride: panelWidth,
-        accumulate: accumulate)
+        type, rows: count, computed: tileRows, depth: depth, a: left, aStride: aStride, b: b, bStride: panelWidth, c: edge,
+        cStride: panelWidth, accumulate: accumulate)
       for row in 0..<count { (target + row * cStride).update(from: edge + row * panelWidth, count: columns) }
     }
   }

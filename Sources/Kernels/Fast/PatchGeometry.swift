@@ -3,10 +3,10 @@ internal import KernelContract
 /// Where the patches of a convolution lie in its input, for products that gather them block by block.
 struct PatchGeometry {
   /// `[images, height, width, channels]`.
-  let input: UnsafePointer<Float>
+  var input: UnsafePointer<Float>
   let height: Int
   let width: Int
-  let channels: Int
+  var channels: Int
   let kernelHeight: Int
   let kernelWidth: Int
   let outHeight: Int
@@ -21,6 +21,20 @@ struct PatchGeometry {
     let fitting = max(1, 320 / tapCount)
     return channels <= fitting ? channels : (fitting >= 8 ? fitting / 8 * 8 : fitting)
   }
+
+  /// Whether two neighbouring elements of a patch's tap always make a pair: then products in bfloat16 are possible.
+  var holdsPairs: Bool { channels % 2 == 0 && channelsPerChunk % 2 == 0 }
+
+  /// The same places in another image of other pixels.
+  func withInput(_ input: UnsafePointer<Float>, channels: Int) -> PatchGeometry {
+    var copy = self
+    copy.input = input
+    copy.channels = channels
+    return copy
+  }
+
+  /// Pixels of all input images, of which `rows` patches are taken.
+  func pixelCount(rows: Int) -> Int { rows / max(1, outHeight * outWidth) * height * width }
 
   /// Writes the patches of some output pixels, `[rows, taps, channels of the chunk]`; zeros outside of the image.
   func gather(rows: Range<Int>, channels chunk: Range<Int>, into target: UnsafeMutablePointer<Float>) {

@@ -88,15 +88,16 @@ struct TileRow3: TileRow {
 /// anywhere without changing a bit.
 ///
 /// - Parameters:
-///   - rows: Rows to write, `1...tileRows`. The tile computes all rows; the ones beyond repeat the last row.
+///   - rows: Rows to write, `1...computed`. The ones beyond repeat the last row.
+///   - computed: Rows that the tile computes: a literal 2 or 4, for few rows, or `tileRows`.
 ///   - depth: Columns of `a`, rows of `b`.
 ///   - a: `[rows, depth]`, rows `aStride` floats apart, used as it lies in memory.
 ///   - b: One panel, `[depth, Row.vectorCount · lanes]`, rows `bStride` floats apart.
 ///   - c: `[rows, Row.vectorCount · lanes]`, rows `cStride` floats apart.
 @inline(__always)
 func multiplyTile<Row: TileRow>(
-  _ type: Row.Type, rows: Int, depth: Int, a: UnsafePointer<Float>, aStride: Int, b: UnsafePointer<Float>, bStride: Int,
-  c: UnsafeMutablePointer<Float>, cStride: Int, accumulate: Bool
+  _ type: Row.Type, rows: Int, computed: Int, depth: Int, a: UnsafePointer<Float>, aStride: Int, b: UnsafePointer<Float>,
+  bStride: Int, c: UnsafeMutablePointer<Float>, cStride: Int, accumulate: Bool
 ) {
   let last = rows &- 1
   let a0 = a
@@ -136,13 +137,13 @@ func multiplyTile<Row: TileRow>(
     let row = Row(at: panel)
     r0.add(Vector(repeating: a0[k]), times: row)
     r1.add(Vector(repeating: a1[k]), times: row)
-    r2.add(Vector(repeating: a2[k]), times: row)
-    r3.add(Vector(repeating: a3[k]), times: row)
-    r4.add(Vector(repeating: a4[k]), times: row)
-    r5.add(Vector(repeating: a5[k]), times: row)
+    if computed > 2 { r2.add(Vector(repeating: a2[k]), times: row) }
+    if computed > 2 { r3.add(Vector(repeating: a3[k]), times: row) }
+    if computed > 4 { r4.add(Vector(repeating: a4[k]), times: row) }
+    if computed > 4 { r5.add(Vector(repeating: a5[k]), times: row) }
     #if GENBENCH_ISA_V4 || !arch(x86_64)
-      r6.add(Vector(repeating: a6[k]), times: row)
-      r7.add(Vector(repeating: a7[k]), times: row)
+      if computed > 4 { r6.add(Vector(repeating: a6[k]), times: row) }
+      if computed > 4 { r7.add(Vector(repeating: a7[k]), times: row) }
     #endif
     panel += bStride
     k &+= 1

@@ -37,6 +37,91 @@ struct WeightReader {
     }
   }
 
+  /// Writes a panel, `[count, panelWidth]`, straight from the file: column j is row `rows.lowerBound + j`, zeros beyond the rows.
+  ///
+  /// Returns false, and writes nothing, where the type or the instruction set needs the way through single rows.
+  ///
+  /// - Parameters:
+  ///   - rows: Up to `panelWidth` rows.
+  ///   - start: The first element of each row.
+  ///   - count: Elements of each row.
+  ///   - panel: Room for `count · panelWidth` floats.
+  ///   - places: Where element k of the rows goes, in rows of the panel; nil for in order.
+  @inline(__always)
+  func packPanel(
+    rows: Range<Int>, from start: Int, count: Int, into panel: UnsafeMutablePointer<Float>, places: UnsafePointer<Int32>? = nil
+  ) -> Bool {
+    guard packsGroups else { return false }
+    for group in Swift.stride(from: 0, to: panelWidth, by: lanes) {
+      if group < rows.count {
+        packGroup(
+          rows: (rows.lowerBound + group)..<min(rows.upperBound, rows.lowerBound + group + lanes), from: start, count: count,
+          into: panel + group, stride: panelWidth, places: places)
+      } else {
+        for k in 0..<count { store(Vector(), panel + k * panelWidth + group) }
+      }
+    }
+    return true
+  }
+
+  /// Whether ``packGroup(rows:from:count:into:stride:places:)`` knows the type.
+  var packsGroups: Bool {
+    #if GENBENCH_ISA_V4
+      (dtype == .f16 || dtype == .bf16) && base != nil
+    #else
+      false
+    #endif
+  }
+
+  /// Writes up to a vector of rows as columns, `stride` floats between two elements of a row; zeros beyond the rows.
+  @inline(__always)
+  func packGroup(
+    rows: Range<Int>, from start: Int, count: Int, into target: UnsafeMutablePointer<Float>, stride: Int,
+    places: UnsafePointer<Int32>? = nil
+  ) {
+    #if GENBENCH_ISA_V4
+      guard let base else { return }
+      genbench_pack_rows(
+        base + (rows.lowerBound * rowLength + start) * 2, rowLength * 2, Int32(rows.count), count, dtype == .bf16 ? 1 : 0,
+        target, stride, places)
+    #endif
+  }
+
+  /// As ``packPanel(rows:from:count:into:places:)``, as pairs of bfloat16: `[(count + 1) / 2, panelWidth, 2]`.
+  @inline(__always)
+  func packPairs(rows: Range<Int>, from start: Int, count: Int, into panel: UnsafeMutablePointer<Float>) -> Bool {
+    #if GENBENCH_ISA_V4BF16
+      guard dtype == .f16 || dtype == .bf16, let base else { return false }
+      for group in Swift.stride(from: 0, to: panelWidth, by: 16) {
+        let here = min(16, rows.count - group)
+        if here > 0 {
+          genbench_pack_row_pairs(
+            base + ((rows.lowerBound + group) * rowLength + start) * 2, rowLength * 2, Int32(here), count,
+            dtype == .bf16 ? 1 : 0, panel + group, panelWidth)
+        } else {
+          for pair in 0..<((count + 1) / 2) { store(Vector(), panel + pair * panelWidth + group) }
+        }
+      }
+      return true
+    #else
+      return false
+    #endif
+  }
+
+  /// Asks for a stretch of some rows that will be read soon; none where weights aren't plain 16-bit numbers.
+  @inline(__always)
+  func prefetch(rows: Range<Int>, from start: Int, count: Int) {
+    guard let base, dtype == .f16 || dtype == .bf16 else { return }
+    for row in rows {
+      let first = base + (row * rowLength + start) * 2
+      var byte = 0
+      while byte < 2 * count {
+        genbench_prefetch(first + byte)
+        byte += 64
+      }
+    }
+  }
+
   /// Asks for elements that will be read soon; ones beyond the end are allowed.
   @inline(__always)
   func prefetch(row: Int, from start: Int, count: Int) {

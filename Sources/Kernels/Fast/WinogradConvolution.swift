@@ -7,8 +7,8 @@ internal import Tensors
 /// transformed tile, `M[p] = V[p] · U[p]ᵀ`, where V are the transformed inputs, `[36, tiles, channels]`, U the transformed
 /// filters and M, `[36, tiles, output channels]`, becomes the output. The work is done in passes of up to 128 tiles:
 /// - all threads transform the inputs of the pass into V, which they share;
-/// - each task then takes two panels of output channels: it transforms their filters for blocks of up to 320 input channels,
-///   multiplies, and transforms its part of M into the output.
+/// - each task then takes a panel of output channels: it transforms their filters for blocks of input channels, multiplies, and
+///   transforms its part of M into the output. The last panels are cut by tiles, so that all threads end together.
 /// Filters are transformed once a pass (0.3 ns per weight and position, against 2.6 ns of multiplications for 128 tiles), so that no
 /// transformed copy of the weights, four times as large as the weights, is ever kept.
 struct WinogradConvolution {
@@ -61,7 +61,6 @@ struct WinogradConvolution {
   func run(on pool: WorkCrew) {
     let tileCount = images * tilesDown * tilesAcross
     let panels = (epilogue.columns + panelWidth - 1) / panelWidth
-    let panelsPerTask = panels >= 4 * pool.threadCount ? 2 : 1
     let perPass = min(Self.tilesPerPass, tileCount)
     let plane = perPass * paddedChannels + Self.skew
     withPooledScratch(Self.positions * plane + paddedChannels) { transformed in
@@ -75,11 +74,16 @@ struct WinogradConvolution {
               first + tile, zeros: zeros, into: transformed + tile * paddedChannels, plane: plane, scratch: scratch)
           }
         }
-        let layout = ScratchLayout(tiles: tiles.count, depthBlock: depthBlock, panels: panelsPerTask)
-        pool.parallelFor((panels + panelsPerTask - 1) / panelsPerTask, scratchBytes: layout.byteCount) { task, scratch in
-          let taken = (task * panelsPerTask)..<min(panels, (task + 1) * panelsPerTask)
+        let parts = ProductCuts(
+          rows: tiles.count, panels: panels, threads: pool.threadCount, rowsPerChunk: tiles.count, panelsPerTask: 1,
+          tileRows: tileRows
+        ).parts()
+        let layout = ScratchLayout(tiles: parts.reduce(0) { max($0, $1.rows.count) }, depthBlock: depthBlock)
+        pool.parallelFor(parts.count, scratchBytes: layout.byteCount) { task, scratch in
+          let rows = parts[task].rows
           multiply(
-            tiles: tiles, panels: taken, transformed: transformed, plane: plane, layout: layout,
+            tiles: (first + rows.lowerBound)..<(first + rows.upperBound), panel: parts[task].panels.lowerBound,
+            transformed: transformed + rows.lowerBound * paddedChannels, plane: plane, layout: layout,
             scratch: scratch.assumingMemoryBound(to: Float.self))
         }
       }
@@ -133,25 +137,25 @@ struct WinogradConvolution {
 
   /// Where the parts of a task's scratch memory start, in floats.
   private struct ScratchLayout {
-    /// Transformed filters, `[panels][36][depth block, panelWidth]`.
+    /// Transformed filters, `[36][depth block, panelWidth]`.
     let filters = 0
-    /// Floats of one position of one panel of filters.
+    /// Floats of one position of filters.
     let filterPlane: Int
-    /// M, `[36][tiles, panels · panelWidth]`.
+    /// M, `[36][tiles, panelWidth]`.
     let products: Int
     let productPlane: Int
-    /// One panel of filters as they are, `[filter block · 9, panelWidth]`.
+    /// One panel of filters as they are, `[filter block · 9, panelWidth]`, or one vector of its columns.
     let natural: Int
     /// Rows of weights on their way into it; later the 36 vectors of a half transformed tile.
     let staging: Int
     let edge: Int
     let byteCount: Int
 
-    init(tiles: Int, depthBlock: Int, panels: Int) {
+    init(tiles: Int, depthBlock: Int) {
       let natural = 9 * WinogradConvolution.filterBlock
       filterPlane = depthBlock * panelWidth + WinogradConvolution.skew
-      productPlane = tiles * panels * panelWidth + WinogradConvolution.skew
-      products = panels * WinogradConvolution.positions * filterPlane
+      productPlane = tiles * panelWidth + WinogradConvolution.skew
+      products = WinogradConvolution.positions * filterPlane
       self.natural = products + WinogradConvolution.positions * productPlane
       staging = self.natural + natural * panelWidth
       edge = staging + max(8 * stagingStride(natural), 36 * lanes)
@@ -159,36 +163,28 @@ struct WinogradConvolution {
     }
   }
 
+  /// Multiplies and finishes some tiles of one panel; `transformed` is the row of V of the first of them.
   private func multiply(
-    tiles: Range<Int>, panels: Range<Int>, transformed: UnsafePointer<Float>, plane: Int, layout: ScratchLayout,
+    tiles: Range<Int>, panel: Int, transformed: UnsafePointer<Float>, plane: Int, layout: ScratchLayout,
     scratch: UnsafeMutablePointer<Float>
   ) {
-    let width = panels.count * panelWidth
-    let panelFilters = Self.positions * layout.filterPlane
+    let firstColumn = panel * panelWidth
+    let columnCount = min(epilogue.columns - firstColumn, panelWidth)
     for first in stride(from: 0, to: channels, by: depthBlock) {
       let depth = first..<min(channels, first + depthBlock)
-      for panel in panels {
-        transformFilters(
-          panel: panel, channels: depth, into: scratch + layout.filters + (panel - panels.lowerBound) * panelFilters,
-          layout: layout, scratch: scratch)
-      }
+      transformFilters(panel: panel, channels: depth, into: scratch + layout.filters, layout: layout, scratch: scratch)
       for position in 0..<Self.positions {
-        for panel in panels {
-          let columns = min(panelWidth, (epilogue.columns - panel * panelWidth + lanes - 1) / lanes * lanes)
-          multiplyRows(
-            rows: tiles.count, columns: columns, depth: depth.count, a: transformed + position * plane + first,
-            aStride: paddedChannels,
-            b: scratch + layout.filters + (panel - panels.lowerBound) * panelFilters + position * layout.filterPlane,
-            c: scratch + layout.products + position * layout.productPlane + (panel - panels.lowerBound) * panelWidth,
-            cStride: width, edge: scratch + layout.edge, accumulate: first > 0)
-        }
+        multiplyRows(
+          rows: tiles.count, columns: (columnCount + lanes - 1) / lanes * lanes, depth: depth.count,
+          a: transformed + position * plane + first, aStride: paddedChannels,
+          b: scratch + layout.filters + position * layout.filterPlane,
+          c: scratch + layout.products + position * layout.productPlane, cStride: panelWidth, edge: scratch + layout.edge,
+          accumulate: first > 0)
       }
     }
-    let firstColumn = panels.lowerBound * panelWidth
-    let columnCount = min(epilogue.columns, panels.upperBound * panelWidth) - firstColumn
     for tile in tiles {
       transformOutputTile(
-        tile, products: scratch + layout.products + (tile - tiles.lowerBound) * width, plane: layout.productPlane,
+        tile, products: scratch + layout.products + (tile - tiles.lowerBound) * panelWidth, plane: layout.productPlane,
         firstColumn: firstColumn, columnCount: columnCount, half: scratch + layout.staging)
     }
   }
@@ -198,33 +194,32 @@ struct WinogradConvolution {
     panel: Int, channels range: Range<Int>, into target: UnsafeMutablePointer<Float>, layout: ScratchLayout,
     scratch: UnsafeMutablePointer<Float>
   ) {
-    let firstRow = panel * panelWidth
+    let rows = (panel * panelWidth)..<min(epilogue.columns, (panel + 1) * panelWidth)
     let natural = scratch + layout.natural
-    let half = scratch + layout.staging
-    let plane = layout.filterPlane
     for first in stride(from: range.lowerBound, to: range.upperBound, by: Self.filterBlock) {
       let count = min(Self.filterBlock, range.upperBound - first)
-      packPanel(
-        rowCount: min(panelWidth, epilogue.columns - firstRow), depth: 9 * count, panel: natural,
-        staging: scratch + layout.staging
-      ) { row, target in
-        weight.read(row: firstRow + row, from: 9 * first, count: 9 * count, into: target)
-        weight.prefetch(row: firstRow + row, from: 9 * (first + count), count: 9 * count)
+      if !weight.packsGroups {
+        packPanel(rowCount: rows.count, depth: 9 * count, panel: natural, staging: scratch + layout.staging) { row, target in
+          weight.read(row: rows.lowerBound + row, from: 9 * first, count: 9 * count, into: target)
+          weight.prefetch(row: rows.lowerBound + row, from: 9 * (first + count), count: 9 * count)
+        }
       }
-      for channel in 0..<count {
-        for vector in 0..<FullRow.vectorCount {
-          // Nine taps, row-major, `panelWidth` floats apart.
-          let taps = natural + channel * 9 * panelWidth + vector * lanes
-          for column in 0..<3 {
-            transformFilter(
-              load(taps + column * panelWidth), load(taps + (3 + column) * panelWidth), load(taps + (6 + column) * panelWidth)
-            ).write(to: half + column * lanes, stride: 3 * lanes)
-          }
-          let row = target + (first - range.lowerBound + channel) * panelWidth + vector * lanes
-          for y in 0..<6 {
-            let left = half + y * 3 * lanes
-            transformFilter(load(left), load(left + lanes), load(left + 2 * lanes)).write(to: row + y * 6 * plane, stride: plane)
-          }
+      for vector in 0..<((rows.count + lanes - 1) / lanes) {
+        // Nine taps of a channel, row-major, `tapStride` floats apart.
+        var taps = UnsafePointer(natural + vector * lanes)
+        var tapStride = panelWidth
+        if weight.packsGroups {
+          let group = (rows.lowerBound + vector * lanes)..<min(rows.upperBound, rows.lowerBound + (vector + 1) * lanes)
+          weight.packGroup(rows: group, from: 9 * first, count: 9 * count, into: natural, stride: lanes)
+          weight.prefetch(rows: group, from: 9 * (first + count), count: 9 * count)
+          taps = UnsafePointer(natural)
+          tapStride = lanes
+        }
+        var row = target + (first - range.lowerBound) * panelWidth + vector * lanes
+        for _ in 0..<count {
+          transformFilterTaps(taps, stride: tapStride, into: row, plane: layout.filterPlane)
+          taps += 9 * tapStride
+          row += panelWidth
         }
       }
     }

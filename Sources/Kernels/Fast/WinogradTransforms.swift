@@ -85,6 +85,23 @@ func transformFilter(_ g0: Vector, _ g1: Vector, _ g2: Vector) -> Six {
     g0 * Vector(repeating: 1 / (a * a * b * b)), evenA + oddA, evenA - oddA, evenB + oddB, evenB - oddB, g2)
 }
 
+/// `G g Gᵀ`: nine taps, row-major and `stride` floats apart, to 36 positions, `plane` floats apart.
+@inline(__always)
+func transformFilterTaps(
+  _ taps: UnsafePointer<Float>, stride: Int, into target: UnsafeMutablePointer<Float>, plane: Int
+) {
+  // Columns first; the eighteen vectors between stay in registers.
+  let x = transformFilter(load(taps), load(taps + 3 &* stride), load(taps + 6 &* stride))
+  let y = transformFilter(load(taps + stride), load(taps + 4 &* stride), load(taps + 7 &* stride))
+  let z = transformFilter(load(taps + 2 &* stride), load(taps + 5 &* stride), load(taps + 8 &* stride))
+  transformFilter(x.v0, y.v0, z.v0).write(to: target, stride: plane)
+  transformFilter(x.v1, y.v1, z.v1).write(to: target + 6 &* plane, stride: plane)
+  transformFilter(x.v2, y.v2, z.v2).write(to: target + 12 &* plane, stride: plane)
+  transformFilter(x.v3, y.v3, z.v3).write(to: target + 18 &* plane, stride: plane)
+  transformFilter(x.v4, y.v4, z.v4).write(to: target + 24 &* plane, stride: plane)
+  transformFilter(x.v5, y.v5, z.v5).write(to: target + 30 &* plane, stride: plane)
+}
+
 /// `Aᵀ m`, the output transform: row i is `pⁱ` of the finite points; infinity adds to the last row.
 @inline(__always)
 func transformOutput(_ m: Six) -> (Vector, Vector, Vector, Vector) {
