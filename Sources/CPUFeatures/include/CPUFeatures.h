@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "BFloat16Pairs.h"
+#include "FilterTransform.h"
 #include "PackedRows.h"
 #include "QuantizedBlock.h"
 

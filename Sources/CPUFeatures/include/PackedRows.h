@@ -66,7 +66,21 @@ static inline __attribute__((always_inline)) void genbench_widen_pairs(
 static inline void genbench_pack_rows(
     const void *source, long stride, int rows, long count, int is_bfloat16, float *panel, long panel_stride,
     const int32_t *places) {
-  for (long k = 0; k < count; k += 32) {
+  long k = 0;
+  // Whole blocks, unrolled: the sixteen vectors stay in registers.
+  for (; !places && rows == 16 && k + 32 <= count; k += 32) {
+    __m512i r[16];
+    genbench_load_pairs((const char *)source + 2 * k, stride, 16, 32, r);
+    float *to = panel + k * panel_stride;
+#pragma clang loop unroll(full)
+    for (int p = 0; p < 16; p++) {
+      __m512 even, odd;
+      genbench_widen_pairs(r[p], is_bfloat16, &even, &odd);
+      _mm512_storeu_ps(to + 2 * p * panel_stride, even);
+      _mm512_storeu_ps(to + (2 * p + 1) * panel_stride, odd);
+    }
+  }
+  for (; k < count; k += 32) {
     __m512i r[16];
     genbench_load_pairs((const char *)source + 2 * k, stride, rows, count - k, r);
     for (int p = 0; p < 16; p++) {
@@ -90,8 +104,8 @@ static inline void genbench_pack_row_pairs(
   for (long k = 0; k < count; k += 32) {
     __m512i r[16];
     genbench_load_pairs((const char *)source + 2 * k, stride, rows, count - k, r);
-    for (int p = 0; p < 16; p++) {
-      if (k + 2 * p >= count) break;
+    long pair_count = count - k >= 32 ? 16 : (count - k + 1) / 2;
+    for (int p = 0; p < pair_count; p++) {
       __m512i pairs = r[p];
       if (!is_bfloat16) {
         __m512 even, odd;

@@ -19,6 +19,31 @@ struct Linear: Sendable {
   }
 }
 
+/// Two linear layers in one weight, values first, then gates: `value · gelu(gate)`; equals diffusers' `GEGLU`.
+struct GatedLinear: Sendable {
+  private let value: LinearParameters
+  private let gate: LinearParameters
+
+  init(_ loader: ParameterLoader, inFeatures: Int, outFeatures: Int) throws(CheckpointError) {
+    let weight = try loader.weight("weight", [2 * outFeatures, inFeatures])
+    let bias = try loader.tensor("bias", [2 * outFeatures])
+    func half(_ first: Int) -> LinearParameters {
+      let range = first..<(first + outFeatures)
+      return LinearParameters(
+        weight: loader.kernels.prepareLinear(weight.rows(range)),
+        bias: Tensor(shape: [outFeatures]) { target in
+          bias.withUnsafeBuffer { _ = target.initialize(from: $0[range]) }
+        })
+    }
+    value = half(0)
+    gate = half(outFeatures)
+  }
+
+  func callAsFunction(_ input: Tensor, _ context: ExecutionContext) -> Tensor {
+    context.kernels.gatedLinear(input, gate: gate, up: value, activation: .gelu)
+  }
+}
+
 /// A convolution on `[N, H, W, C]`; equals `torch.nn.Conv2d`.
 struct Conv2d: Sendable {
   let weight: ConvWeight

@@ -41,7 +41,7 @@ package struct BasicTransformerBlock: Sendable {
   private let norm2: LayerNorm
   private let attention2: Attention
   private let norm3: LayerNorm
-  private let gate: Linear
+  private let gate: GatedLinear
   private let project: Linear
 
   package init(_ loader: ParameterLoader, channels: Int, crossAttentionDim: Int, headCount: Int) throws(CheckpointError) {
@@ -51,7 +51,7 @@ package struct BasicTransformerBlock: Sendable {
     norm2 = try LayerNorm(loader["norm2"], features: channels, epsilon: 1e-5)
     attention2 = try Attention(loader["attn2"], channels: channels, contextChannels: crossAttentionDim, headCount: headCount)
     norm3 = try LayerNorm(loader["norm3"], features: channels, epsilon: 1e-5)
-    gate = try Linear(loader["ff.net.0.proj"], inFeatures: channels, outFeatures: 8 * channels)
+    gate = try GatedLinear(loader["ff.net.0.proj"], inFeatures: channels, outFeatures: 4 * channels)
     project = try Linear(loader["ff.net.2"], inFeatures: 4 * channels, outFeatures: channels)
   }
 
@@ -62,7 +62,7 @@ package struct BasicTransformerBlock: Sendable {
       let normed = norm1(hidden, context)
       hidden = attention1(normed, source: normed, residual: hidden, context)
       hidden = attention2(norm2(hidden, context), source: encoderHiddenStates, residual: hidden, context)
-      return project(context.kernels.geglu(gate(norm3(hidden, context), context)), context, residual: hidden)
+      return project(gate(norm3(hidden, context), context), context, residual: hidden)
     }
   }
 }

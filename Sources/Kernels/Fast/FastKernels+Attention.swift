@@ -24,7 +24,8 @@ extension FastKernels {
         }
         let attention = StreamingAttention(
           queries: queries, keys: keys, values: values, output: output, batch: query.shape[0], queryCount: query.shape[1],
-          keyCount: key.shape[1], headWidth: headWidth, options: options)
+          keyCount: key.shape[1], headWidth: headWidth, options: options,
+          usesPairs: precision == .bf16)
         if query.shape[1] <= StreamingAttention.fewQueries {
           attention.runFewQueries(on: pool)
         } else {

@@ -74,7 +74,8 @@ extension MatrixProduct {
       }
       return (base + rows.lowerBound * stride + depthRange.lowerBound, stride)
     case .patches(var geometry):
-      var channels = (block * geometry.channelsPerChunk)..<(block * geometry.channelsPerChunk + depthRange.count / geometry.tapCount)
+      var channels =
+        (block * geometry.channelsPerChunk)..<(block * geometry.channelsPerChunk + depthRange.count / geometry.tapCount)
       if let roundedSource {
         // A pair of channels takes the place of one float.
         geometry = geometry.withInput(roundedSource, channels: geometry.channels / 2)

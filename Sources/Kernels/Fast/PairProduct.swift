@@ -86,7 +86,8 @@
   @inline(__always)
   private func multiplyPairTiles<Row: PairTileRow>(
     _ type: Row.Type, _ rows: Int, _ columns: Int, _ pairCount: Int, _ a: UnsafePointer<Float>, _ aStride: Int,
-    _ b: UnsafePointer<Float>, _ c: UnsafeMutablePointer<Float>, _ cStride: Int, _ edge: UnsafeMutablePointer<Float>, _ accumulate: Bool
+    _ b: UnsafePointer<Float>, _ c: UnsafeMutablePointer<Float>, _ cStride: Int, _ edge: UnsafeMutablePointer<Float>,
+    _ accumulate: Bool
   ) {
     let isWhole = columns == Row.vectorCount * lanes
     for first in stride(from: 0, to: rows, by: tileRows) {
@@ -95,13 +96,15 @@
       let left = UnsafeRawPointer(a + first * aStride).assumingMemoryBound(to: Int32.self)
       if isWhole {
         multiplyPairTile(
-          type, rows: count, pairCount: pairCount, a: left, aStride: aStride, b: b, c: target, cStride: cStride, accumulate: accumulate)
+          type, rows: count, pairCount: pairCount, a: left, aStride: aStride, b: b, c: target, cStride: cStride,
+          accumulate: accumulate)
       } else {
         if accumulate {
           for row in 0..<count { (edge + row * panelWidth).update(from: target + row * cStride, count: columns) }
         }
         multiplyPairTile(
-          type, rows: count, pairCount: pairCount, a: left, aStride: aStride, b: b, c: edge, cStride: panelWidth, accumulate: accumulate)
+          type, rows: count, pairCount: pairCount, a: left, aStride: aStride, b: b, c: edge, cStride: panelWidth,
+          accumulate: accumulate)
         for row in 0..<count { (target + row * cStride).update(from: edge + row * panelWidth, count: columns) }
       }
     }

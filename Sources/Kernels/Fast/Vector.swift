@@ -68,3 +68,18 @@ func maximum(_ left: Vector, _ right: Vector) -> Vector { right.replacing(with: 
 /// Lane by lane the smaller value; `right` where a lane of `left` is NaN.
 @inline(__always)
 func minimum(_ left: Vector, _ right: Vector) -> Vector { right.replacing(with: left, where: left .< right) }
+
+/// The largest lane. Spelled out for each width: a generic helper would go lane by lane.
+@inline(__always)
+func horizontalMaximum(_ vector: Vector) -> Float {
+  #if GENBENCH_ISA_V4
+    let (low, high) = (vector.lowHalf, vector.highHalf)
+    let eight = high.replacing(with: low, where: low .> high)
+    let four = eight.highHalf.replacing(with: eight.lowHalf, where: eight.lowHalf .> eight.highHalf)
+  #elseif GENBENCH_ISA_V3
+    let four = vector.highHalf.replacing(with: vector.lowHalf, where: vector.lowHalf .> vector.highHalf)
+  #else
+    let four = vector
+  #endif
+  return max(max(four.x, four.y), max(four.z, four.w))
+}

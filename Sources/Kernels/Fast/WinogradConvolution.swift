@@ -1,3 +1,4 @@
+internal import CPUFeatures
 internal import KernelContract
 internal import Tensors
 
@@ -28,8 +29,6 @@ struct WinogradConvolution {
 
   private static let positions = 36
   private static let tilesPerPass = 128
-  /// Most input channels whose transformed filters stand in scratch memory at a time.
-  private static let largestDepthBlock = 320
   /// Input channels whose filters are unpacked at a time.
   private static let filterBlock = 32
   /// Floats between two positions beyond their size, so that the 36 streams don't fall on the same cache sets.
@@ -48,7 +47,11 @@ struct WinogradConvolution {
 
   /// Input channels of one block: blocks of nearly equal size, in whole vectors.
   private var depthBlock: Int {
-    let count = (channels + Self.largestDepthBlock - 1) / Self.largestDepthBlock
+    let tiles = images * tilesDown * tilesAcross
+    // For a few tiles the transformed filters, read as often as there are blocks of 8 tiles, should stay in the L2 cache; for
+    // many the sums, which are read and written once a block, weigh more.
+    let largest = tiles <= 16 ? 64 : tiles <= 64 ? 160 : 320
+    let count = (channels + largest - 1) / largest
     return ((channels + count - 1) / count + 7) / 8 * 8
   }
 
@@ -215,12 +218,9 @@ struct WinogradConvolution {
           taps = UnsafePointer(natural)
           tapStride = lanes
         }
-        var row = target + (first - range.lowerBound) * panelWidth + vector * lanes
-        for _ in 0..<count {
-          transformFilterTaps(taps, stride: tapStride, into: row, plane: layout.filterPlane)
-          taps += 9 * tapStride
-          row += panelWidth
-        }
+        genbench_transform_filters(
+          taps, tapStride, count, target + (first - range.lowerBound) * panelWidth + vector * lanes, panelWidth,
+          layout.filterPlane)
       }
     }
   }

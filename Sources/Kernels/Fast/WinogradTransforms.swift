@@ -2,7 +2,7 @@
 // multiplications, `y = Aᵀ ((G g) ⊙ (Bᵀ d))`. Lavin & Gray 2015, arXiv:1509.09308, with other interpolation points:
 // 0, ±3/4, ±3/2 and infinity in place of 0, ±1, ±2 and infinity. They make the rounding error of a 3 × 3 convolution
 // about 1.7 times that of a direct sum, where the usual points make it 3.5 times. In two dimensions each transform is
-// applied to columns, then to rows.
+// applied to columns, then to rows. The filter transform is in FilterTransform.h.
 
 /// Six vectors: a column or row of a transformed tile.
 struct Six {
@@ -70,36 +70,6 @@ func transformInput(_ d: Six) -> Six {
     multiplyAdd(evenA, oddA, Vector(repeating: a)), multiplyAdd(evenA, oddA, Vector(repeating: -a)),
     multiplyAdd(evenB, oddB, Vector(repeating: b)), multiplyAdd(evenB, oddB, Vector(repeating: -b)),
     multiplyAdd(multiplyAdd(d.v5, d.v3, sum), d.v1, product))
-}
-
-/// `G g`, the filter transform: row of point p is `(1, p, p²)` over the product of p's distances to the other points.
-@inline(__always)
-func transformFilter(_ g0: Vector, _ g1: Vector, _ g2: Vector) -> Six {
-  let scaleA = Vector(repeating: 1 / (2 * a * a * (a * a - b * b)))
-  let scaleB = Vector(repeating: 1 / (2 * b * b * (b * b - a * a)))
-  let evenA = multiplyAdd(g0, g2, Vector(repeating: a * a)) * scaleA
-  let oddA = g1 * (Vector(repeating: a) * scaleA)
-  let evenB = multiplyAdd(g0, g2, Vector(repeating: b * b)) * scaleB
-  let oddB = g1 * (Vector(repeating: b) * scaleB)
-  return Six(
-    g0 * Vector(repeating: 1 / (a * a * b * b)), evenA + oddA, evenA - oddA, evenB + oddB, evenB - oddB, g2)
-}
-
-/// `G g Gᵀ`: nine taps, row-major and `stride` floats apart, to 36 positions, `plane` floats apart.
-@inline(__always)
-func transformFilterTaps(
-  _ taps: UnsafePointer<Float>, stride: Int, into target: UnsafeMutablePointer<Float>, plane: Int
-) {
-  // Columns first; the eighteen vectors between stay in registers.
-  let x = transformFilter(load(taps), load(taps + 3 &* stride), load(taps + 6 &* stride))
-  let y = transformFilter(load(taps + stride), load(taps + 4 &* stride), load(taps + 7 &* stride))
-  let z = transformFilter(load(taps + 2 &* stride), load(taps + 5 &* stride), load(taps + 8 &* stride))
-  transformFilter(x.v0, y.v0, z.v0).write(to: target, stride: plane)
-  transformFilter(x.v1, y.v1, z.v1).write(to: target + 6 &* plane, stride: plane)
-  transformFilter(x.v2, y.v2, z.v2).write(to: target + 12 &* plane, stride: plane)
-  transformFilter(x.v3, y.v3, z.v3).write(to: target + 18 &* plane, stride: plane)
-  transformFilter(x.v4, y.v4, z.v4).write(to: target + 24 &* plane, stride: plane)
-  transformFilter(x.v5, y.v5, z.v5).write(to: target + 30 &* plane, stride: plane)
 }
 
 /// `Aᵀ m`, the output transform: row i is `pⁱ` of the finite points; infinity adds to the last row.
