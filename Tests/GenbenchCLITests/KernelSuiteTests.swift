@@ -16,6 +16,7 @@ struct KernelSuiteTests {
     .groupNorm(images: 1, pixels: 7, channels: 8, groups: 2, activation: .silu), .layerNorm(rows: 3, width: 5),
     .attention(batch: 1, queries: 5, keys: 7, heads: 2, headWidth: 4, isCausal: false),
     .attention(batch: 1, queries: 5, keys: 7, heads: 2, headWidth: 4, isCausal: true), .geglu(rows: 3, width: 5),
+    .gatedLinear(rows: 11, depth: 6, columns: 5, activation: .gelu),
     .activate(.quickGelu, count: 11), .add(count: 11), .concatenate(rows: 3, widths: [4, 5]),
     .upsample(images: 1, height: 3, width: 2, channels: 5),
   ]

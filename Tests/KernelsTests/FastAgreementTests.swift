@@ -12,7 +12,7 @@ import Testing
   static let linearShapes: [(rows: Int, depth: Int, columns: Int)] = [
     (1, 1, 1), (1, 7, 5), (2, 320, 64), (3, 33, 17), (4, 64, 31), (5, 100, 9), (7, 40, 130), (8, 768, 49), (9, 5, 3),
     (13, 320, 320),
-    (77, 130, 66), (97, 385, 23), (154, 770, 97), (300, 1030, 51), (1000, 17, 4), (2500, 9, 33),
+    (77, 130, 66), (97, 385, 23), (154, 770, 97), (300, 1030, 51), (1000, 17, 4), (2500, 9, 33), (4200, 12, 200), (20, 50, 900),
   ]
 
   @Test(arguments: FastSet.all, linearShapes)
@@ -25,6 +25,46 @@ import Testing
     set.expectAgreement(limit: 2e-6, "plain") { $0.linear(input, weight: matrix) }
     set.expectAgreement(limit: 2e-6, "fused") {
       $0.linear(input, weight: matrix, bias: bias, activation: .gelu, residual: residual)
+    }
+  }
+
+  @Test(arguments: FastSet.all, [(9, 33, 20), (13, 320, 320), (100, 72, 97), (1100, 400, 130), (2100, 5, 700)])
+  func gatedLinear(set: FastSet, shape: (rows: Int, depth: Int, columns: Int)) {
+    var random = TestRandom(seed: 10)
+    let input = random.tensor([shape.rows, shape.depth])
+    func layer(_ dtype: DType, hasBias: Bool) -> LinearParameters {
+      LinearParameters(
+        weight: LinearWeight(view: weight(random.tensor([shape.columns, shape.depth]), as: dtype)),
+        bias: hasBias ? random.tensor([shape.columns]) : nil)
+    }
+    for (gate, up) in [
+      (layer(.f16, hasBias: true), layer(.f16, hasBias: true)), (layer(.f32, hasBias: false), layer(.bf16, hasBias: true)),
+    ] {
+      for activation in [Activation.gelu, .silu] {
+        set.expectAgreement(limit: 5e-6, "\(activation)") {
+          $0.gatedLinear(input, gate: gate, up: up, activation: activation)
+        }
+      }
+    }
+  }
+
+  /// 16-bit weights are packed sixteen rows at a time; all other types row by row.
+  @Test(arguments: FastSet.all, [DType.f16, .bf16])
+  func packedWeights(set: FastSet, dtype: DType) {
+    var random = TestRandom(seed: 12)
+    for (depth, columns) in [(1, 1), (31, 15), (32, 16), (33, 17), (63, 47), (64, 48), (65, 49), (400, 95)] {
+      let input = random.tensor([20, depth])
+      let matrix = LinearWeight(view: weight(random.tensor([columns, depth], in: -3...3), as: dtype))
+      set.expectAgreement(limit: 2e-6, "\(depth) × \(columns)") { $0.linear(input, weight: matrix) }
+    }
+    for (channels, outChannels, size, options) in [
+      (20, 50, 9, ConvOptions(stride: 2, padding: 1)), (70, 33, 12, ConvOptions(padding: 1)),
+      (40, 130, 5, ConvOptions(padding: 1)),
+      (33, 17, 4, ConvOptions(padding: 1)),
+    ] {
+      let image = random.tensor([2, size, size, channels])
+      let filter = ConvWeight(view: weight(random.tensor([outChannels, channels, 3, 3]), as: dtype))
+      set.expectAgreement(limit: 5e-6, "\(channels) → \(outChannels)") { $0.conv2d(image, weight: filter, options: options) }
     }
   }
 
@@ -88,6 +128,10 @@ import Testing
     .init(height: 12, width: 12, channels: 4, outChannels: 50),
     .init(height: 12, width: 11, channels: 50, outChannels: 4),
     .init(height: 12, width: 11, channels: 1, outChannels: 1),
+    // Two tiles and twenty, whose filters are transformed in several blocks of the depth; more tiles than one pass.
+    .init(images: 2, height: 4, width: 4, channels: 200, outChannels: 100),
+    .init(images: 2, height: 7, width: 18, channels: 170, outChannels: 60),
+    .init(height: 45, width: 50, channels: 24, outChannels: 150),
     .init(height: 10, width: 10, channels: 20, outChannels: 20, options: ConvOptions(padding: 0)),
     .init(
       height: 10, width: 9, channels: 24, outChannels: 17, options: ConvOptions(stride: 1, top: 0, bottom: 2, left: 3, right: 1)),

@@ -6,6 +6,8 @@ public import Tensors
 public enum OperatorShape: Sendable, Hashable {
   /// `[rows, depth] · [columns, depth]ᵀ`.
   case linear(rows: Int, depth: Int, columns: Int)
+  /// `activation([rows, depth] · [columns, depth]ᵀ) ⊙ ([rows, depth] · [columns, depth]ᵀ)`.
+  case gatedLinear(rows: Int, depth: Int, columns: Int, activation: Activation)
   /// A convolution of `[images, height, width, channels]`.
   case conv2d(
     images: Int, height: Int, width: Int, channels: Int, outChannels: Int, kernelHeight: Int, kernelWidth: Int,
@@ -31,6 +33,7 @@ public enum OperatorShape: Sendable, Hashable {
   public var kind: String {
     switch self {
     case .linear: "linear"
+    case .gatedLinear: "gatedLinear"
     case .conv2d: "conv2d"
     case .groupNorm: "groupNorm"
     case .layerNorm: "layerNorm"
@@ -47,6 +50,8 @@ public enum OperatorShape: Sendable, Hashable {
   public var summary: String {
     switch self {
     case .linear(let rows, let depth, let columns): "\(rows)×\(depth) → \(columns)"
+    case .gatedLinear(let rows, let depth, let columns, let activation):
+      "\(rows)×\(depth) → \(columns) ⊙ \(activation.rawValue) of \(columns)"
     case .conv2d(let images, let height, let width, let channels, let out, let kernelHeight, let kernelWidth, let options):
       "\(images)×\(height)×\(width)×\(channels) → \(out), \(kernelHeight)×\(kernelWidth)"
         + (options.stride == 1 ? "" : " / \(options.stride)")
@@ -67,6 +72,7 @@ public enum OperatorShape: Sendable, Hashable {
   public var floatingPointOperations: Double {
     switch self {
     case .linear(let rows, let depth, let columns): 2 * Double(rows) * Double(depth) * Double(columns)
+    case .gatedLinear(let rows, let depth, let columns, _): 4 * Double(rows) * Double(depth) * Double(columns)
     case .conv2d(let images, let height, let width, let channels, let out, let kernelHeight, let kernelWidth, let options):
       2 * Double(images * options.outputHeight(height, kernel: kernelHeight) * options.outputWidth(width, kernel: kernelWidth))
         * Double(channels * out * kernelHeight * kernelWidth)
@@ -81,6 +87,8 @@ public enum OperatorShape: Sendable, Hashable {
     switch self {
     case .linear(let rows, let depth, let columns):
       4 * Double(rows) * Double(depth + columns) + 2 * Double(depth) * Double(columns)
+    case .gatedLinear(let rows, let depth, let columns, _):
+      4 * Double(rows) * Double(depth + columns) + 4 * Double(depth) * Double(columns)
     case .conv2d(let images, let height, let width, let channels, let out, let kernelHeight, let kernelWidth, let options):
       4 * Double(images * height * width * channels)
         + 4
@@ -133,6 +141,14 @@ public final class OperatorInventory: KernelSet {
   ) -> Tensor {
     note(.linear(rows: rows(input), depth: weight.inFeatures, columns: weight.outFeatures))
     return planning.linear(input, weight: weight, bias: bias, activation: activation, residual: residual)
+  }
+
+  /// Notes both products as one operator.
+  public func gatedLinear(_ input: Tensor, gate: LinearParameters, up: LinearParameters, activation: Activation) -> Tensor {
+    note(
+      .gatedLinear(
+        rows: rows(input), depth: up.weight.inFeatures, columns: up.weight.outFeatures, activation: activation))
+    return planning.gatedLinear(input, gate: gate, up: up, activation: activation)
   }
 
   /// Notes a convolution.

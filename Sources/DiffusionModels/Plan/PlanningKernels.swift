@@ -46,6 +46,9 @@ public final class PlanningKernels: KernelSet {
   /// Counts both products.
   public func gatedLinear(_ input: Tensor, gate: LinearParameters, up: LinearParameters, activation: Activation) -> Tensor {
     count(input.count, gate.weight.outFeatures + up.weight.outFeatures)
+    move(
+      input.count + input.count / max(1, up.weight.inFeatures) * up.weight.outFeatures,
+      weightBytes: gate.weight.view.bytes.count + up.weight.view.bytes.count)
     return blank(Shape(Array(input.shape.dimensions.dropLast()) + [gate.weight.outFeatures]))
   }
 

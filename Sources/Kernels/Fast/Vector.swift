@@ -69,7 +69,9 @@ func maximum(_ left: Vector, _ right: Vector) -> Vector { right.replacing(with: 
 @inline(__always)
 func minimum(_ left: Vector, _ right: Vector) -> Vector { right.replacing(with: left, where: left .< right) }
 
-/// The largest lane. Spelled out for each width: a generic helper would go lane by lane.
+/// The largest lane.
+///
+/// Spelled out for each width: a generic helper would go lane by lane.
 @inline(__always)
 func horizontalMaximum(_ vector: Vector) -> Float {
   #if GENBENCH_ISA_V4

@@ -46,6 +46,14 @@ struct OperatorBenchmark {
       let (input, matrix) = (tensor([rows, depth]), kernels.prepareLinear(weight([columns, depth])))
       let bias = tensor([columns])
       return { _ = kernels.linear(input, weight: matrix, bias: bias, activation: .none, residual: nil) }
+    case .gatedLinear(let rows, let depth, let columns, let activation):
+      let input = tensor([rows, depth])
+      let (gate, up) = (weight([columns, depth]), weight([columns, depth]))
+      func layer(_ view: WeightView) -> LinearParameters {
+        LinearParameters(weight: kernels.prepareLinear(view), bias: tensor([columns]))
+      }
+      let (first, second) = (layer(gate), layer(up))
+      return { _ = kernels.gatedLinear(input, gate: first, up: second, activation: activation) }
     case .conv2d(let images, let height, let width, let channels, let out, let kernelHeight, let kernelWidth, let options):
       let input = tensor([images, height, width, channels])
       let filter = kernels.prepareConv2d(weight([out, channels, kernelHeight, kernelWidth]))
