@@ -91,7 +91,7 @@ public struct ModelPlan: Sendable {
   ///   - width: Image width in pixels, a multiple of what the model's strides allow.
   ///   - height: Image height in pixels.
   ///   - guidanceBatch: 2 when both guidance halves run in one batch, 1 when they run one after the other.
-  ///   - tiling: How the VAE decodes; nil for the whole image at once.
+  ///   - tiling: How the VAE decodes with scarce memory; nil for the whole image at once.
   /// - Throws: `CheckpointError` when a configuration contradicts itself.
   public init(
     architecture: DiffusionArchitecture, width: Int, height: Int, guidanceBatch: Int = 2, tiling: TilingOptions? = nil
