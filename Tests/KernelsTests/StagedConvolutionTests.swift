@@ -28,7 +28,9 @@ import Testing
     .init(height: 1, width: 1, channels: 33, outChannels: 20),
     .init(height: 12, width: 12, channels: 4, outChannels: 50),
     .init(height: 10, width: 9, channels: 20, outChannels: 20, options: ConvOptions(padding: 0)),
-    .init(height: 12, width: 9, channels: 24, outChannels: 17, options: ConvOptions(stride: 1, top: -1, bottom: 0, left: 1, right: -2)),
+    .init(
+      height: 12, width: 9, channels: 24, outChannels: 17, options: ConvOptions(stride: 1, top: -1, bottom: 0, left: 1, right: -2)
+    ),
     .init(images: 2, height: 15, width: 14, channels: 24, outChannels: 31, options: ConvOptions(stride: 2, padding: 1)),
     .init(height: 7, width: 9, channels: 45, outChannels: 33, kernel: 1, options: ConvOptions()),
   ]

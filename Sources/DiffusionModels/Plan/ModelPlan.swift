@@ -72,6 +72,10 @@ public struct ModelPlan: Sendable {
     public var parameterCount: Int { parameters.reduce(0) { $0 + $1.shape.elementCount } }
   }
 
+  /// Bytes that a process takes beside activations and mapped weights, measured with two threads: tables of the tokenizers, norms
+  /// and biases in single precision, and what each thread packs weights into.
+  public static let processBytes = 40 << 20
+
   /// The components in the order in which an image passes through them.
   public var components: [Component]
 
@@ -83,6 +87,9 @@ public struct ModelPlan: Sendable {
 
   /// The largest activations of any component.
   public var peakActivationBytes: Int { components.map(\.peakActivationBytes).max() ?? 0 }
+
+  /// The most memory that can't be dropped, as mapped weights can: the largest activations and what the process takes besides.
+  public var peakAnonymousBytes: Int { peakActivationBytes + Self.processBytes }
 
   /// Plans text-to-image.
   ///

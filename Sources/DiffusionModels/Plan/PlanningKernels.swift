@@ -85,7 +85,13 @@ public final class PlanningKernels: KernelSet {
     count(map[0], height, width, weight.view.shape.elementCount)
     move(
       input.count + map[0] * height * width * weight.outChannels + (residual?.count ?? 0), weightBytes: weight.view.bytes.count)
-    return blank([map[0], height, width, weight.outChannels])
+    let result = blank([map[0], height, width, weight.outChannels])
+    // The fast set's Winograd convolution transforms the inputs of up to 128 tiles of 4 × 4 pixels at a time.
+    if weight.kernelHeight == 3, weight.kernelWidth == 3, options.stride == 1, weight.inChannels >= 16 {
+      let tiles = map[0] * ((height + 3) / 4) * ((width + 3) / 4)
+      _ = blank([36, min(128, tiles), weight.inChannels])
+    }
+    return result
   }
 
   /// Counts no operations.

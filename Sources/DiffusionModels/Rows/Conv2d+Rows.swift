@@ -48,15 +48,13 @@ extension Conv2d {
   ) throws -> Tensor {
     let factor = stage.enlarges ? 2 : 1
     // Rows of the enlarged map below the kernel, padding included.
-    let window =
-      (range.lowerBound * options.stride - options.top)
-      ..<((range.upperBound - 1) * options.stride - options.top
-      + weight.kernelHeight)
-    let first = max(0, window.lowerBound) / factor
-    let end = (min(height * factor, window.upperBound) + factor - 1) / factor
+    let lower = range.lowerBound * options.stride - options.top
+    let upper = (range.upperBound - 1) * options.stride - options.top + weight.kernelHeight
+    let first = max(0, lower) / factor
+    let end = (min(height * factor, upper) + factor - 1) / factor
     var cut = options
-    cut.top = first * factor - window.lowerBound
-    cut.bottom = window.upperBound - end * factor
+    cut.top = first * factor - lower
+    cut.bottom = upper - end * factor
     return context.kernels.conv2d(
       try source.take(first..<end), after: stage, weight: weight, options: cut, bias: bias, imageBias: nil, residual: residual)
   }

@@ -9,7 +9,7 @@ public struct MapMemory: Sendable, Hashable {
   public var largestPair: Int
 
   /// Makes a policy.
-  public init(bandBytes: Int = 8 << 20, largestPair: Int = .max) {
+  public init(bandBytes: Int = 4 << 20, largestPair: Int = .max) {
     self.bandBytes = bandBytes
     self.largestPair = largestPair
   }
@@ -17,7 +17,7 @@ public struct MapMemory: Sendable, Hashable {
   /// Everything that is needed again is kept.
   public static let ample = MapMemory()
   /// For `reduceMemory`: at 512 × 512 pixels only the last level computes maps again, about a third more operations in all.
-  public static let scarce = MapMemory(largestPair: 192 << 20)
+  public static let scarce = MapMemory(bandBytes: 2 << 20, largestPair: 192 << 20)
 
   /// Rows of a band: a multiple of the 4 rows that a Winograd tile has, at least that.
   func bandRows(_ shape: Shape) -> Int {
