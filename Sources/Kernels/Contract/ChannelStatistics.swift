@@ -50,7 +50,7 @@ public struct ChannelFactors: Sendable {
   /// Center, scale and shift, `[images, 3, channels]`.
   public let values: Tensor
 
-  /// Joins channels to groups; Wu & He 2018, arXiv:1803.08494, eq. 1.
+  /// Joins channels to groups (Wu & He 2018, arXiv:1803.08494, equation 1).
   ///
   /// The center is the group's mean as a `Float`; what that rounding loses is in the shift.
   ///
