@@ -29,6 +29,8 @@ public final class BufferPool: Sendable {
     public var idleBytes = 0
     /// The largest sum of live and idle bytes since the last `resetPeak()`.
     public var peakBytes = 0
+    /// The most bytes in tensors that were alive at once since the last `trim()`.
+    public var peakLiveBytes = 0
   }
 
   static let smallestKept = 64 << 10
@@ -38,7 +40,6 @@ public final class BufferPool: Sendable {
   private struct State: ~Copyable {
     var idle: [Int: [UInt]] = [:]  // capacity in bytes -> addresses
     var statistics = Statistics()
-    var peakLiveBytes = 0
   }
   private let state = Mutex(State())
 
@@ -53,25 +54,25 @@ public final class BufferPool: Sendable {
 
   /// A block of at least `byteCount` bytes, undefined content.
   ///
-  /// Taken from the idle blocks when one fits without wasting more than half of it. When none does, idle blocks are given
-  /// back first, so that live and idle bytes together stay within an eighth of the most that was ever alive at once.
+  /// Taken from the idle blocks when one fits without wasting more than a fifth of it. When none does, idle blocks are given
+  /// back first, so that live and idle bytes together stay within a sixteenth of the most that was ever alive at once.
   func allocate(byteCount: Int) -> (pointer: UnsafeMutableRawPointer, capacity: Int) {
     let wanted = Self.capacity(for: byteCount)
     let (reused, surplus) = state.withLock { state -> ((UInt, Int)?, [(UInt, Int)]) in
       if wanted >= Self.smallestKept,
-        let fitting = state.idle.keys.lazy.filter({ $0 >= wanted && $0 <= 2 * wanted }).min(),
+        let fitting = state.idle.keys.lazy.filter({ $0 >= wanted && $0 <= wanted + wanted / 4 }).min(),
         let address = state.idle[fitting]?.popLast()
       {
         if state.idle[fitting]?.isEmpty == true { state.idle[fitting] = nil }
         state.statistics.idleBytes -= fitting
         state.statistics.liveBytes += fitting
-        state.peakLiveBytes = max(state.peakLiveBytes, state.statistics.liveBytes)
+        state.statistics.peakLiveBytes = max(state.statistics.peakLiveBytes, state.statistics.liveBytes)
         return ((address, fitting), [])
       }
       state.statistics.liveBytes += wanted
-      state.peakLiveBytes = max(state.peakLiveBytes, state.statistics.liveBytes)
+      state.statistics.peakLiveBytes = max(state.statistics.peakLiveBytes, state.statistics.liveBytes)
       var surplus: [(UInt, Int)] = []
-      let allowed = state.peakLiveBytes + state.peakLiveBytes / 8
+      let allowed = state.statistics.peakLiveBytes + state.statistics.peakLiveBytes / 16
       while state.statistics.liveBytes + state.statistics.idleBytes > allowed, let largest = state.idle.keys.max(),
         let address = state.idle[largest]?.popLast()
       {
@@ -123,7 +124,7 @@ public final class BufferPool: Sendable {
       let idle = state.idle
       state.idle = [:]
       state.statistics.idleBytes = 0
-      state.peakLiveBytes = state.statistics.liveBytes
+      state.statistics.peakLiveBytes = state.statistics.liveBytes
       return idle
     }
     for (capacity, addresses) in idle { for address in addresses { Self.release(address, capacity: capacity) } }

@@ -165,6 +165,31 @@ public struct Tensor: Sendable {
     }
   }
 
+  /// Rows `range` of maps, `[N, …, W, C]`, that lie one below the other; the other extents must agree.
+  public static func joinedRows(_ parts: [Tensor], range: Range<Int>) -> Tensor {
+    precondition(!parts.isEmpty && parts.allSatisfy { $0.shape.rank == 4 && $0.shape[0] == parts[0].shape[0] })
+    precondition(parts.allSatisfy { $0.shape[2] == parts[0].shape[2] && $0.shape[3] == parts[0].shape[3] })
+    let (images, width, channels) = (parts[0].shape[0], parts[0].shape[2], parts[0].shape[3])
+    precondition(range.lowerBound >= 0 && range.upperBound <= parts.reduce(0) { $0 + $1.shape[1] }, "rows \(range) aren't there")
+    let rowLength = width * channels
+    return Tensor(shape: [images, range.count, width, channels]) { target in
+      guard let base = target.baseAddress, !range.isEmpty else { return }
+      var first = 0
+      for part in parts {
+        let height = part.shape[1]
+        let taken = range.clamped(to: first..<(first + height))
+        part.withUnsafeBuffer { source in
+          guard let from = source.baseAddress, !taken.isEmpty else { return }
+          for image in 0..<images {
+            (base + (image * range.count + taken.lowerBound - range.lowerBound) * rowLength).initialize(
+              from: from + (image * height + taken.lowerBound - first) * rowLength, count: taken.count * rowLength)
+          }
+        }
+        first += height
+      }
+    }
+  }
+
   /// The elements after `transform`, one by one.
   public func map(_ transform: (Float) -> Float) -> Tensor {
     Tensor(shape: shape) { target in

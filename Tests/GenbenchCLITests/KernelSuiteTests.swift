@@ -19,6 +19,13 @@ struct KernelSuiteTests {
     .gatedLinear(rows: 11, depth: 6, columns: 5, activation: .gelu),
     .activate(.quickGelu, count: 11), .add(count: 11), .concatenate(rows: 3, widths: [4, 5]),
     .upsample(images: 1, height: 3, width: 2, channels: 5),
+    .stagedConv2d(
+      images: 2, height: 5, width: 6, channels: 20, outChannels: 4, kernelHeight: 3, kernelWidth: 3,
+      options: ConvOptions(padding: 1), normalizes: true, activation: .silu, enlarges: false),
+    .stagedConv2d(
+      images: 1, height: 5, width: 6, channels: 20, outChannels: 4, kernelHeight: 3, kernelWidth: 3,
+      options: ConvOptions(padding: 1), normalizes: false, activation: .none, enlarges: true),
+    .channelStatistics(images: 2, pixels: 7, channels: 9), .joinRows(images: 2, rows: 5, width: 3, channels: 4),
   ]
 
   /// Whatever the inventory can note, the benchmark runs at the same shape.

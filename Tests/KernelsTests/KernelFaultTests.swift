@@ -69,6 +69,27 @@ import Testing
     if let other = plain.with(.bf16) { #expect(faulty.with(.bf16)?.name == other.name + "+fault(wrong:linear:2.0)") }
   }
 
+  /// A convolution that normalises and enlarges has the faults of a norm and an enlargement.
+  @Test(arguments: [KernelFault.Operator.groupnorm, .upsample, .conv2d, .activate])
+  func fusedOperatorsHaveTheFaultsOfTheirParts(_ target: KernelFault.Operator) throws {
+    var random = TestRandomValues()
+    let x = random.tensor([1, 4, 5, 16])
+    let ones = Tensor(repeating: 1, shape: [16])
+    let weight = WeightView(name: "w", tensor: random.fixed([3, 16, 3, 3]))
+    func run(_ faults: [KernelFault]) throws -> [Float] {
+      let kernels = try KernelFactory.make(.fast, threads: 1, faults: faults)
+      let factors = ChannelFactors(kernels.channelStatistics(x), groupCount: 4, weight: ones, bias: ones, epsilon: 1e-5)
+      return kernels.conv2d(
+        x, after: ConvInputStage(factors: factors, activation: .none, enlarges: true), weight: kernels.prepareConv2d(weight),
+        options: ConvOptions(padding: 1), bias: nil, imageBias: nil, residual: nil
+      ).elements
+    }
+    let plain = try run([])
+    let factor: Float = target == .activate ? 1 : 1.5
+    let faulty = try run([KernelFault(.wrong(factor: 1.5), in: target)])
+    #expect(zip(plain, faulty).allSatisfy { abs($0 * factor - $1) <= 2e-5 })
+  }
+
   @Test func aSlowOperatorTakesItsTime() throws {
     let slow = try KernelFactory.make(.fast, threads: 1, faults: [KernelFault(.slow(nanoseconds: 3_000_000), in: .add)])
     let x = Tensor([1, 2, 3, 4], shape: [1, 4])

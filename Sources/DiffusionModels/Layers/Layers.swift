@@ -63,6 +63,16 @@ struct Conv2d: Sendable {
   ) -> Tensor {
     context.kernels.conv2d(input, weight: weight, options: options, bias: bias, imageBias: imageBias, residual: residual)
   }
+
+  /// The convolution of a normalised and activated map, which is never made.
+  func callAsFunction(
+    _ input: Tensor, _ context: ExecutionContext, after norm: GroupNorm, imageBias: Tensor? = nil, residual: Tensor? = nil
+  ) -> Tensor {
+    let factors = norm.factors(context.kernels.channelStatistics(input))
+    return context.kernels.conv2d(
+      input, after: ConvInputStage(factors: factors, activation: .silu), weight: weight, options: options, bias: bias,
+      imageBias: imageBias, residual: residual)
+  }
 }
 
 /// Group normalisation over `[N, ..., C]`; equals `torch.nn.GroupNorm`.
@@ -79,9 +89,14 @@ struct GroupNorm: Sendable {
     self.epsilon = epsilon
   }
 
-  func callAsFunction(_ input: Tensor, _ context: ExecutionContext, activation: Activation = .none) -> Tensor {
+  func callAsFunction(_ input: Tensor, _ context: ExecutionContext) -> Tensor {
     context.kernels.groupNorm(
-      input, groupCount: groupCount, weight: weight, bias: bias, epsilon: epsilon, activation: activation)
+      input, groupCount: groupCount, weight: weight, bias: bias, epsilon: epsilon, activation: .none)
+  }
+
+  /// What the norm does to each channel of a map with these statistics.
+  func factors(_ statistics: ChannelStatistics) -> ChannelFactors {
+    ChannelFactors(statistics, groupCount: groupCount, weight: weight, bias: bias, epsilon: epsilon)
   }
 }
 

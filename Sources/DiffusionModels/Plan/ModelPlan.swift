@@ -75,6 +75,10 @@ public struct ModelPlan: Sendable {
     public var parameterCount: Int { parameters.reduce(0) { $0 + $1.shape.elementCount } }
   }
 
+  /// Bytes that a process takes beside activations and mapped weights, measured with two threads: tables of the tokenizers, norms
+  /// and biases in single precision, and what each thread packs weights into.
+  public static let processBytes = 40 << 20
+
   /// The components in the order in which an image passes through them.
   public var components: [Component]
 
@@ -87,6 +91,9 @@ public struct ModelPlan: Sendable {
   /// The largest activations of any component.
   public var peakActivationBytes: Int { components.map(\.peakActivationBytes).max() ?? 0 }
 
+  /// The most memory that can't be dropped, as mapped weights can: the largest activations and what the process takes besides.
+  public var peakAnonymousBytes: Int { peakActivationBytes + Self.processBytes }
+
   /// Plans text-to-image.
   ///
   /// - Parameters:
@@ -94,7 +101,7 @@ public struct ModelPlan: Sendable {
   ///   - width: Image width in pixels, a multiple of what the model's strides allow.
   ///   - height: Image height in pixels.
   ///   - guidanceBatch: 2 when both guidance halves run in one batch, 1 when they run one after the other.
-  ///   - tiling: How the VAE decodes; nil for the whole image at once.
+  ///   - tiling: How the VAE decodes with scarce memory; nil for the whole image at once.
   /// - Throws: `CheckpointError` when a configuration contradicts itself.
   public init(
     architecture: DiffusionArchitecture, width: Int, height: Int, guidanceBatch: Int = 2, tiling: TilingOptions? = nil

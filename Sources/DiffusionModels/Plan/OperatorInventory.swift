@@ -12,6 +12,14 @@ public enum OperatorShape: Sendable, Hashable {
   case conv2d(
     images: Int, height: Int, width: Int, channels: Int, outChannels: Int, kernelHeight: Int, kernelWidth: Int,
     options: ConvOptions)
+  /// A convolution of `[images, height, width, channels]` after a stage that normalises, activates or enlarges what is read.
+  case stagedConv2d(
+    images: Int, height: Int, width: Int, channels: Int, outChannels: Int, kernelHeight: Int, kernelWidth: Int,
+    options: ConvOptions, normalizes: Bool, activation: Activation, enlarges: Bool)
+  /// Mean and spread of the channels of `[images, pixels, channels]`.
+  case channelStatistics(images: Int, pixels: Int, channels: Int)
+  /// So many rows of `[images, rows, width, channels]` joined.
+  case joinRows(images: Int, rows: Int, width: Int, channels: Int)
   /// Group normalisation of `[images, pixels, channels]`.
   case groupNorm(images: Int, pixels: Int, channels: Int, groups: Int, activation: Activation)
   /// Layer normalisation of `[rows, width]`.
@@ -34,7 +42,9 @@ public enum OperatorShape: Sendable, Hashable {
     switch self {
     case .linear: "linear"
     case .gatedLinear: "gatedLinear"
-    case .conv2d: "conv2d"
+    case .conv2d, .stagedConv2d: "conv2d"
+    case .channelStatistics: "channelStatistics"
+    case .joinRows: "joinRows"
     case .groupNorm: "groupNorm"
     case .layerNorm: "layerNorm"
     case .attention: "attention"
@@ -55,6 +65,16 @@ public enum OperatorShape: Sendable, Hashable {
     case .conv2d(let images, let height, let width, let channels, let out, let kernelHeight, let kernelWidth, let options):
       "\(images)×\(height)×\(width)×\(channels) → \(out), \(kernelHeight)×\(kernelWidth)"
         + (options.stride == 1 ? "" : " / \(options.stride)")
+    case .stagedConv2d(
+      let images, let height, let width, let channels, let out, let kernelHeight, let kernelWidth, let options, let normalizes,
+      let activation, let enlarges):
+      (normalizes ? "norm + " : "") + (activation == .none ? "" : "\(activation.rawValue) + ") + (enlarges ? "2 × " : "")
+        + OperatorShape.conv2d(
+          images: images, height: height, width: width, channels: channels, outChannels: out, kernelHeight: kernelHeight,
+          kernelWidth: kernelWidth, options: options
+        ).summary
+    case .channelStatistics(let images, let pixels, let channels): "\(images)×\(pixels)×\(channels)"
+    case .joinRows(let images, let rows, let width, let channels): "\(images)×\(rows)×\(width)×\(channels)"
     case .groupNorm(let images, let pixels, let channels, let groups, let activation):
       "\(images)×\(pixels)×\(channels), \(groups) groups" + (activation == .none ? "" : " + \(activation.rawValue)")
     case .layerNorm(let rows, let width): "\(rows)×\(width)"
@@ -76,6 +96,13 @@ public enum OperatorShape: Sendable, Hashable {
     case .conv2d(let images, let height, let width, let channels, let out, let kernelHeight, let kernelWidth, let options):
       2 * Double(images * options.outputHeight(height, kernel: kernelHeight) * options.outputWidth(width, kernel: kernelWidth))
         * Double(channels * out * kernelHeight * kernelWidth)
+    case .stagedConv2d(
+      let images, let height, let width, let channels, let out, let kernelHeight, let kernelWidth, let options, _, _,
+      let enlarges):
+      OperatorShape.conv2d(
+        images: images, height: enlarges ? 2 * height : height, width: enlarges ? 2 * width : width, channels: channels,
+        outChannels: out, kernelHeight: kernelHeight, kernelWidth: kernelWidth, options: options
+      ).floatingPointOperations
     case .attention(let batch, let queries, let keys, let heads, let width, _):
       4 * Double(batch * queries) * Double(keys) * Double(heads * width)
     default: 0
@@ -95,6 +122,15 @@ public enum OperatorShape: Sendable, Hashable {
         * Double(
           images * options.outputHeight(height, kernel: kernelHeight) * options.outputWidth(width, kernel: kernelWidth) * out)
         + 2 * Double(channels * out * kernelHeight * kernelWidth)
+    case .stagedConv2d(
+      let images, let height, let width, let channels, let out, let kernelHeight, let kernelWidth, let options, _, _,
+      let enlarges):
+      OperatorShape.conv2d(
+        images: images, height: enlarges ? 2 * height : height, width: enlarges ? 2 * width : width, channels: channels,
+        outChannels: out, kernelHeight: kernelHeight, kernelWidth: kernelWidth, options: options
+      ).bytesMoved - (enlarges ? 12 * Double(images * height * width * channels) : 0)
+    case .channelStatistics(let images, let pixels, let channels): 4 * Double(images * pixels * channels)
+    case .joinRows(let images, let rows, let width, let channels): 8 * Double(images * rows * width * channels)
     case .groupNorm(let images, let pixels, let channels, _, _): 8 * Double(images * pixels * channels)
     case .layerNorm(let rows, let width): 8 * Double(rows * width)
     case .attention(let batch, let queries, let keys, let heads, let width, _):
@@ -160,6 +196,41 @@ public final class OperatorInventory: KernelSet {
         images: input.shape[0], height: input.shape[1], width: input.shape[2], channels: weight.inChannels,
         outChannels: weight.outChannels, kernelHeight: weight.kernelHeight, kernelWidth: weight.kernelWidth, options: options))
     return planning.conv2d(input, weight: weight, options: options, bias: bias, imageBias: imageBias, residual: residual)
+  }
+
+  /// Notes a convolution with its stage.
+  public func conv2d(
+    _ input: Tensor, after stage: ConvInputStage, weight: ConvWeight, options: ConvOptions, bias: Tensor?, imageBias: Tensor?,
+    residual: Tensor?
+  ) -> Tensor {
+    guard stage.factors != nil || stage.activation != .none || stage.enlarges else {
+      return conv2d(input, weight: weight, options: options, bias: bias, imageBias: imageBias, residual: residual)
+    }
+    note(
+      .stagedConv2d(
+        images: input.shape[0], height: input.shape[1], width: input.shape[2], channels: weight.inChannels,
+        outChannels: weight.outChannels, kernelHeight: weight.kernelHeight, kernelWidth: weight.kernelWidth, options: options,
+        normalizes: stage.factors != nil, activation: stage.activation, enlarges: stage.enlarges))
+    return planning.conv2d(
+      input, after: stage, weight: weight, options: options, bias: bias, imageBias: imageBias, residual: residual)
+  }
+
+  /// Notes statistics.
+  public func channelStatistics(_ input: Tensor) -> ChannelStatistics {
+    let (images, channels) = (input.shape[0], input.shape[-1])
+    note(.channelStatistics(images: images, pixels: input.count / max(1, images * channels), channels: channels))
+    return planning.channelStatistics(input)
+  }
+
+  /// Notes nothing: networks normalise by ``groupNorm(_:groupCount:weight:bias:epsilon:activation:)`` or within a convolution.
+  public func normalize(_ input: Tensor, by factors: ChannelFactors, activation: Activation) -> Tensor {
+    planning.normalize(input, by: factors, activation: activation)
+  }
+
+  /// Notes a join.
+  public func joinRows(_ parts: [Tensor], range: Range<Int>) -> Tensor {
+    note(.joinRows(images: parts[0].shape[0], rows: range.count, width: parts[0].shape[2], channels: parts[0].shape[3]))
+    return planning.joinRows(parts, range: range)
   }
 
   /// Notes a normalisation.

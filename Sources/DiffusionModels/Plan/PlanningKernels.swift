@@ -56,19 +56,54 @@ public final class PlanningKernels: KernelSet {
   public func conv2d(
     _ input: Tensor, weight: ConvWeight, options: ConvOptions, bias: Tensor?, imageBias: Tensor?, residual: Tensor?
   ) -> Tensor {
-    let height = options.outputHeight(input.shape[1], kernel: weight.kernelHeight)
-    let width = options.outputWidth(input.shape[2], kernel: weight.kernelWidth)
-    count(input.shape[0], height, width, weight.view.shape.elementCount)
-    move(
-      input.count + input.shape[0] * height * width * weight.outChannels + (residual?.count ?? 0),
-      weightBytes: weight.view.bytes.count)
-    return blank([input.shape[0], height, width, weight.outChannels])
+    conv2d(
+      input, after: ConvInputStage(), weight: weight, options: options, bias: bias, imageBias: imageBias, residual: residual)
   }
 
   /// Counts nothing: its cost is memory traffic.
   public func groupNorm(
     _ input: Tensor, groupCount: Int, weight: Tensor, bias: Tensor, epsilon: Float, activation: Activation
   ) -> Tensor { through(input) }
+
+  /// A tensor read.
+  public func channelStatistics(_ input: Tensor) -> ChannelStatistics {
+    move(input.count)
+    let (images, channels) = (input.shape[0], input.shape[-1])
+    let zeros = [Double](repeating: 0, count: images * channels)
+    return ChannelStatistics(
+      images: images, channels: channels, count: input.count / max(1, images * channels), means: zeros, squares: zeros)
+  }
+
+  /// Counts no operations.
+  public func normalize(_ input: Tensor, by factors: ChannelFactors, activation: Activation) -> Tensor { through(input) }
+
+  /// Counts a convolution, which reads its input as it is before the stage.
+  public func conv2d(
+    _ input: Tensor, after stage: ConvInputStage, weight: ConvWeight, options: ConvOptions, bias: Tensor?, imageBias: Tensor?,
+    residual: Tensor?
+  ) -> Tensor {
+    let map = stage.outputShape(input.shape)
+    let height = options.outputHeight(map[1], kernel: weight.kernelHeight)
+    let width = options.outputWidth(map[2], kernel: weight.kernelWidth)
+    count(map[0], height, width, weight.view.shape.elementCount)
+    move(
+      input.count + map[0] * height * width * weight.outChannels + (residual?.count ?? 0), weightBytes: weight.view.bytes.count)
+    let result = blank([map[0], height, width, weight.outChannels])
+    // The fast set's Winograd convolution transforms the inputs of up to 128 tiles of 4 × 4 pixels at a time.
+    if weight.kernelHeight == 3, weight.kernelWidth == 3, options.stride == 1, weight.inChannels >= 16 {
+      let tiles = map[0] * ((height + 3) / 4) * ((width + 3) / 4)
+      _ = blank([36, min(128, tiles), weight.inChannels])
+    }
+    return result
+  }
+
+  /// Counts no operations.
+  public func joinRows(_ parts: [Tensor], range: Range<Int>) -> Tensor {
+    let shape = parts[0].shape
+    let result = blank([shape[0], range.count, shape[2], shape[3]])
+    move(2 * result.count)
+    return result
+  }
 
   /// Counts no operations.
   public func layerNorm(_ input: Tensor, weight: Tensor, bias: Tensor, epsilon: Float) -> Tensor { through(input) }

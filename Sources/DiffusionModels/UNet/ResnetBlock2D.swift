@@ -5,12 +5,12 @@ package import Tensors
 /// Norm, SiLU, convolution, twice, with the time embedding in between and a shortcut; equals diffusers' `ResnetBlock2D`.
 package struct ResnetBlock2D: Sendable {
   let name: String
-  private let norm1: GroupNorm
-  private let conv1: Conv2d
+  let norm1: GroupNorm
+  let conv1: Conv2d
   private let timeProjection: Linear?
-  private let norm2: GroupNorm
-  private let conv2: Conv2d
-  private let shortcut: Linear?
+  let norm2: GroupNorm
+  let conv2: Conv2d
+  let shortcut: Linear?
 
   /// Builds the block.
   ///
@@ -46,10 +46,10 @@ package struct ResnetBlock2D: Sendable {
   package func callAsFunction(_ input: Tensor, activatedTime: Tensor?, _ context: ExecutionContext) throws -> Tensor {
     try context.block(name) {
       let imageBias = activatedTime.flatMap { time in timeProjection.map { $0(time, context) } }
-      let hidden = conv1(norm1(input, context, activation: .silu), context, imageBias: imageBias)
+      let hidden = conv1(input, context, after: norm1, imageBias: imageBias)
       // A 1×1 convolution of channels-last pixels is a linear layer.
       let residual = shortcut.map { $0(input, context) } ?? input
-      return conv2(norm2(hidden, context, activation: .silu), context, residual: residual)
+      return conv2(hidden, context, after: norm2, residual: residual)
     }
   }
 }

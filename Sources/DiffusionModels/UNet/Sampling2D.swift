@@ -4,8 +4,8 @@ package import Tensors
 
 /// Halves an image by a strided convolution; equals diffusers' `Downsample2D`.
 package struct Downsample2D: Sendable {
-  private let name: String
-  private let conv: Conv2d
+  let name: String
+  let conv: Conv2d
 
   /// Builds the layer; the UNet pads all sides by one, the VAE only the right and the bottom.
   package init(_ loader: ParameterLoader, channels: Int, padsRightAndBottomOnly: Bool) throws(CheckpointError) {
@@ -22,8 +22,8 @@ package struct Downsample2D: Sendable {
 
 /// Enlarges an image by repetition and a convolution; equals diffusers' `Upsample2D`.
 package struct Upsample2D: Sendable {
-  private let name: String
-  private let conv: Conv2d
+  let name: String
+  let conv: Conv2d
 
   package init(_ loader: ParameterLoader, channels: Int) throws(CheckpointError) {
     name = loader.name
@@ -34,7 +34,9 @@ package struct Upsample2D: Sendable {
   package func callAsFunction(_ input: Tensor, target: Shape? = nil, _ context: ExecutionContext) throws -> Tensor {
     try context.block(name) {
       guard let target, target[1] != 2 * input.shape[1] || target[2] != 2 * input.shape[2] else {
-        return conv(context.kernels.upsampleNearest2x(input), context)
+        return context.kernels.conv2d(
+          input, after: ConvInputStage(enlarges: true), weight: conv.weight, options: conv.options, bias: conv.bias,
+          imageBias: nil, residual: nil)
       }
       return conv(input.nearestResized(height: target[1], width: target[2]), context)
     }

@@ -115,7 +115,7 @@ public struct UNet2DConditionModel: Sendable {
     for block in downBlocks { hidden = try block(hidden, conditioning: conditioning, skips: &skips, context) }
     hidden = try midBlock(hidden, conditioning: conditioning, context)
     for block in upBlocks { hidden = try block(hidden, conditioning: conditioning, skips: &skips, context) }
-    return try context.block("conv_out") { convOut(normOut(hidden, context, activation: .silu), context) }.channelsFirst()
+    return try context.block("conv_out") { convOut(hidden, context, after: normOut) }.channelsFirst()
   }
 
   /// The time embedding, plus the size and text embedding of XL: `[N, timeChannels]`.

@@ -17,14 +17,18 @@ public struct TilingOptions: Sendable, Hashable {
 }
 
 extension AutoencoderKL {
-  /// Decodes tile by tile and blends the overlaps linearly; equals diffusers' tiled decode.
+  /// Decodes tile by tile, with scarce memory, and blends the overlaps linearly; equals diffusers' tiled decode.
+  ///
+  /// Latents that fit a tile are decoded whole.
   ///
   /// - Parameter latents: `[1, latentChannels, h, w]`, divided by the scaling factor already.
   /// - Returns: `[1, 3, H, W]`.
   /// - Throws: `CancelledError`.
   public func decodeTiled(_ latents: Tensor, tiling: TilingOptions, _ context: ExecutionContext) throws -> Tensor {
     let (height, width) = (latents.shape[2], latents.shape[3])
-    guard height > tiling.latentSize || width > tiling.latentSize else { return try decode(latents, context) }
+    guard height > tiling.latentSize || width > tiling.latentSize else {
+      return try decode(latents, memory: .scarce, context)
+    }
     let tileSize = tiling.latentSize * config.scaleFactor
     let stride = max(1, Int(Double(tiling.latentSize) * (1 - tiling.overlap)))
     let blend = Int(Double(tileSize) * tiling.overlap)
@@ -37,7 +41,7 @@ extension AutoencoderKL {
       for (columnIndex, column) in Swift.stride(from: 0, to: width, by: stride).enumerated() {
         let crop = latents.cropped(
           rows: row..<min(row + tiling.latentSize, height), columns: column..<min(column + tiling.latentSize, width))
-        var tile = try decode(crop, context)
+        var tile = try decode(crop, memory: .scarce, context)
         if rowIndex > 0 { tile.blendTop(with: above[columnIndex], extent: blend) }
         if columnIndex > 0 { tile.blendLeft(with: tiles[columnIndex - 1], extent: blend) }
         tiles.append(tile)

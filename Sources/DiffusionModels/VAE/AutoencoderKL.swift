@@ -36,24 +36,30 @@ public struct AutoencoderKL: Sendable {
 
   /// The distribution of an image's latents.
   ///
-  /// - Parameter image: `[N, 3, H, W]`, values -1...1.
+  /// - Parameters:
+  ///   - image: `[N, 3, H, W]`, values -1...1.
+  ///   - memory: What maps may take.
   /// - Throws: `CancelledError`.
-  public func encode(_ image: Tensor, _ context: ExecutionContext) throws -> DiagonalGaussianDistribution {
+  public func encode(
+    _ image: Tensor, memory: MapMemory = .ample, _ context: ExecutionContext
+  ) throws -> DiagonalGaussianDistribution {
     guard let encoder else { preconditionFailure("the encoder wasn't loaded") }
-    let hidden = try encoder(image.channelsLast(), context)
+    let hidden = try encoder(image.channelsLast(), memory: memory, context)
     let moments = quantize.map { $0(hidden, context) } ?? hidden
     return DiagonalGaussianDistribution(moments: moments.channelsFirst())
   }
 
   /// The image of latents that were divided by the scaling factor already.
   ///
-  /// - Parameter latents: `[N, latentChannels, h, w]`.
+  /// - Parameters:
+  ///   - latents: `[N, latentChannels, h, w]`.
+  ///   - memory: What maps may take; the image is the same, but for the last bits.
   /// - Returns: `[N, 3, H, W]`, about -1...1.
   /// - Throws: `CancelledError`.
-  public func decode(_ latents: Tensor, _ context: ExecutionContext) throws -> Tensor {
+  public func decode(_ latents: Tensor, memory: MapMemory = .ample, _ context: ExecutionContext) throws -> Tensor {
     guard let decoder else { preconditionFailure("the decoder wasn't loaded") }
     let input = latents.channelsLast()
-    return try decoder(postQuantize.map { $0(input, context) } ?? input, context).channelsFirst()
+    return try decoder(postQuantize.map { $0(input, context) } ?? input, memory: memory, context).channelsFirst()
   }
 }
 

@@ -33,10 +33,10 @@ struct Decoder: Sendable {
   }
 
   /// `[N, h, w, latentChannels]` to `[N, H, W, 3]`.
-  func callAsFunction(_ latents: Tensor, _ context: ExecutionContext) throws -> Tensor {
-    var hidden = try context.block("decoder.conv_in") { convIn(latents, context) }
-    hidden = try midBlock(hidden, context)
-    for block in upBlocks { hidden = try block(hidden, context) }
-    return try context.block("decoder.conv_out") { convOut(normOut(hidden, context, activation: .silu), context) }
+  func callAsFunction(_ latents: Tensor, memory: MapMemory, _ context: ExecutionContext) throws -> Tensor {
+    let first = try context.block("decoder.conv_in") { convIn(latents, context) }
+    var hidden = RowMap(try midBlock(first, context))
+    for block in upBlocks { hidden = try block(hidden, memory: memory, context) }
+    return try context.block("decoder.conv_out") { try convOut.joined(hidden, after: normOut, memory: memory, context) }
   }
 }

@@ -35,10 +35,11 @@ struct Encoder: Sendable {
   }
 
   /// `[N, H, W, 3]` to `[N, h, w, 2 · latentChannels]`.
-  func callAsFunction(_ image: Tensor, _ context: ExecutionContext) throws -> Tensor {
-    var hidden = try context.block("encoder.conv_in") { convIn(image, context) }
-    for block in downBlocks { hidden = try block(hidden, context) }
-    hidden = try midBlock(hidden, context)
-    return try context.block("encoder.conv_out") { convOut(normOut(hidden, context, activation: .silu), context) }
+  func callAsFunction(_ image: Tensor, memory: MapMemory, _ context: ExecutionContext) throws -> Tensor {
+    var hidden = try convIn.recipe(RowMap(image), context).kept(isLast: true, memory, context)
+    try context.observe("encoder.conv_in", hidden)
+    for block in downBlocks { hidden = try block(hidden, memory: memory, context) }
+    let middle = try midBlock(hidden.joined(context), context)
+    return try context.block("encoder.conv_out") { convOut(middle, context, after: normOut) }
   }
 }

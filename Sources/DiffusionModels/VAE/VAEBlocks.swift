@@ -79,10 +79,14 @@ struct DownEncoderBlock2D: Sendable {
       ? try Downsample2D(loader["downsamplers.0"], channels: outChannels, padsRightAndBottomOnly: true) : nil
   }
 
-  func callAsFunction(_ input: Tensor, _ context: ExecutionContext) throws -> Tensor {
+  /// Runs the level; the input is let go on the way.
+  func callAsFunction(_ input: RowMap, memory: MapMemory, _ context: ExecutionContext) throws -> RowMap {
     var hidden = input
-    for resnet in resnets { hidden = try resnet(hidden, activatedTime: nil, context) }
-    return try downsampler.map { try $0(hidden, context) } ?? hidden
+    for resnet in resnets { hidden = try resnet(hidden, memory: memory, context) }
+    guard let downsampler else { return hidden }
+    let result = try downsampler.conv.recipe(hidden, context).kept(isLast: true, memory, context)
+    try context.observe(downsampler.name, result)
+    return result
   }
 }
 
@@ -105,9 +109,16 @@ struct UpDecoderBlock2D: Sendable {
     upsampler = upsamples ? try Upsample2D(loader["upsamplers.0"], channels: outChannels) : nil
   }
 
-  func callAsFunction(_ input: Tensor, _ context: ExecutionContext) throws -> Tensor {
+  /// Runs the level; the input is let go on the way.
+  ///
+  /// With little memory the enlarged result is a recipe, and its readers compute it.
+  func callAsFunction(_ input: RowMap, memory: MapMemory, _ context: ExecutionContext) throws -> RowMap {
     var hidden = input
-    for resnet in resnets { hidden = try resnet(hidden, activatedTime: nil, context) }
-    return try upsampler.map { try $0(hidden, context) } ?? hidden
+    for resnet in resnets { hidden = try resnet(hidden, memory: memory, context) }
+    guard let upsampler else { return hidden }
+    var result = upsampler.conv.recipe(hidden, after: ConvInputStage(enlarges: true), context)
+    if memory.allows(hidden.shape, result.shape) { result = try result.kept(isLast: true, memory, context) }
+    try context.observe(upsampler.name, result)
+    return result
   }
 }

@@ -53,7 +53,9 @@ struct GenerateCommand: Command {
       .value("trace-level", "level", "What the trace holds.", default: "step", values: ["step", "block"], section: "IMAGE"),
     ] + BackendSpecification.options + [
       .value("precision", "type", "The arithmetic.", default: "f32", values: ["f32", "bf16"], section: "ENGINE"),
-      .flag("reduce-memory", "One component at a time, guidance in two passes, the VAE in tiles.", section: "ENGINE"),
+      .flag(
+        "reduce-memory", "One component at a time, guidance in two passes, the VAE in small bands, in tiles beyond 512 pixels.",
+        section: "ENGINE"),
     ])
 
   private let model: String?

@@ -13,7 +13,8 @@ struct ModelsPlanCommand: Command {
     options: ModelsSource.options + [
       .value("size", "WxH", "The image's size.", default: "the native one"),
       .value("steps", short: "s", "n", "Denoising steps.", default: "20"),
-      .flag("reduce-memory", "One component at a time, guidance in two passes, the VAE in tiles."),
+      .flag(
+        "reduce-memory", "One component at a time, guidance in two passes, the VAE in small bands, in tiles beyond 512 pixels."),
       .flag("json", "Print JSON."),
     ])
 
@@ -38,7 +39,7 @@ struct ModelsPlanCommand: Command {
     let plan = description.plan
     let weights = plan.components.map { description.weightBytes($0) }
     let weightBytes = reducesMemory ? (weights.max() ?? 0) : weights.reduce(0, +)
-    let peakBytes = weightBytes + plan.peakActivationBytes
+    let peakBytes = weightBytes + plan.peakAnonymousBytes
     // Both guidance halves pass through the text encoders and the UNet; the rest sees the image once.
     let operations = plan.components.reduce(0.0) { sum, component in
       switch component.name {
@@ -54,7 +55,7 @@ struct ModelsPlanCommand: Command {
           "location": .string(description.location), "width": .integer(description.size.width),
           "height": .integer(description.size.height), "steps": .integer(steps), "reduce_memory": .bool(reducesMemory),
           "weight_bytes": .integer(weightBytes), "activation_bytes": .integer(plan.peakActivationBytes),
-          "peak_bytes": .integer(peakBytes), "flop": .number(operations),
+          "anonymous_bytes": .integer(plan.peakAnonymousBytes), "peak_bytes": .integer(peakBytes), "flop": .number(operations),
           "available_bytes": available.map { .integer(Int(clamping: $0)) } ?? .null,
           "components": .array(
             zip(plan.components, weights).map { component, bytes in
@@ -78,10 +79,11 @@ struct ModelsPlanCommand: Command {
     console.print(table.markdown)
     console.print(
       "\nPeak: \(Units.bytes(Double(peakBytes))) (weights \(Units.bytes(Double(weightBytes))) mapped"
-        + "\(reducesMemory ? ", the largest component" : ""), activations \(Units.bytes(Double(plan.peakActivationBytes))))")
+        + "\(reducesMemory ? ", the largest component" : ""), activations \(Units.bytes(Double(plan.peakActivationBytes))),"
+        + " process \(Units.bytes(Double(ModelPlan.processBytes))))")
     console.print("Operations: \(Units.grouped(Int(operations / 1e9))) GFLOP for one image")
     if let available {
-      let fits = UInt64(plan.peakActivationBytes) <= available
+      let fits = UInt64(plan.peakAnonymousBytes) <= available
       console.print(
         "Available now: \(Units.bytes(Double(available)))\(fits ? "" : "; it does not fit, choose a smaller size or --reduce-memory")"
       )

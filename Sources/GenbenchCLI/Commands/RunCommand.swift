@@ -93,7 +93,9 @@ struct RunCommand: Command {
       .value("kernels", "list", "The operators: fast, reference.", default: "fast", isRepeatable: true, section: "ENGINE"),
       .value("threads", "list", "Worker threads.", default: "one a core", isRepeatable: true, section: "ENGINE"),
       .value("precision", "list", "The arithmetic: f32, bf16.", default: "f32", isRepeatable: true, section: "ENGINE"),
-      .flag("reduce-memory", "One component at a time, guidance in two passes, the VAE in tiles.", section: "ENGINE"),
+      .flag(
+        "reduce-memory", "One component at a time, guidance in two passes, the VAE in small bands, in tiles beyond 512 pixels.",
+        section: "ENGINE"),
     ])
 
   private let values: ParsedValues

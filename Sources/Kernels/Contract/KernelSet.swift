@@ -83,6 +83,28 @@ public protocol KernelSet: Sendable {
     _ input: Tensor, groupCount: Int, weight: Tensor, bias: Tensor, epsilon: Float, activation: Activation
   ) -> Tensor
 
+  /// Mean and spread of each channel of each image of `[N, ..., C]`; the first half of a group norm.
+  func channelStatistics(_ input: Tensor) -> ChannelStatistics
+
+  /// `activation((x - center) · scale + shift)` for each channel of `[N, ..., C]`; the second half of a group norm.
+  func normalize(_ input: Tensor, by factors: ChannelFactors, activation: Activation) -> Tensor
+
+  /// A convolution of a map that is normalised, activated and enlarged as it is read, so that no such map is ever in memory.
+  ///
+  /// - Parameters:
+  ///   - input: `[N, H, W, Cin]`.
+  ///   - stage: What happens to the input first; zero padding stays zero.
+  ///   - weight: `[Cout, Cin, kH, kW]`.
+  ///   - options: Stride and padding of the map that the stage makes.
+  ///   - bias: `[Cout]`.
+  ///   - imageBias: `[N, Cout]`, added to every pixel of its image.
+  ///   - residual: `[N, H', W', Cout]`, added last.
+  /// - Returns: `[N, H', W', Cout]`.
+  func conv2d(
+    _ input: Tensor, after stage: ConvInputStage, weight: ConvWeight, options: ConvOptions, bias: Tensor?, imageBias: Tensor?,
+    residual: Tensor?
+  ) -> Tensor
+
   /// Normalises the last axis, `[..., C]`; equals `torch.nn.LayerNorm`.
   func layerNorm(_ input: Tensor, weight: Tensor, bias: Tensor, epsilon: Float) -> Tensor
 
@@ -111,6 +133,14 @@ public protocol KernelSet: Sendable {
   /// Tensors joined along their last axis: the skip connections of a UNet.
   func concatenateChannels(_ parts: [Tensor]) -> Tensor
 
+  /// Rows `range` of maps, `[N, …, W, C]`, that lie one below the other.
+  ///
+  /// - Parameters:
+  ///   - parts: Maps of equal images, width and channels; at least one.
+  ///   - range: Rows of all parts together.
+  /// - Returns: `[N, range.count, W, C]`.
+  func joinRows(_ parts: [Tensor], range: Range<Int>) -> Tensor
+
   /// `[N, H, W, C]` enlarged to `[N, 2H, 2W, C]`, each pixel repeated; equals `interpolate(scale_factor=2, mode="nearest")`.
   func upsampleNearest2x(_ input: Tensor) -> Tensor
 }
@@ -132,6 +162,25 @@ extension KernelSet {
     conv2d(input, weight: weight, options: options, bias: bias, imageBias: nil, residual: nil)
   }
 
+  /// The stage's operators, then the convolution.
+  public func conv2d(
+    _ input: Tensor, after stage: ConvInputStage, weight: ConvWeight, options: ConvOptions, bias: Tensor?, imageBias: Tensor?,
+    residual: Tensor?
+  ) -> Tensor {
+    conv2d(applied(stage, to: input), weight: weight, options: options, bias: bias, imageBias: imageBias, residual: residual)
+  }
+
+  /// The map that a stage makes, by operators of its own.
+  public func applied(_ stage: ConvInputStage, to input: Tensor) -> Tensor {
+    var map = input
+    if let factors = stage.factors {
+      map = normalize(map, by: factors, activation: stage.activation)
+    } else if stage.activation != .none {
+      map = activate(map, stage.activation)
+    }
+    return stage.enlarges ? upsampleNearest2x(map) : map
+  }
+
   /// The layers one after the other.
   public func linears(_ input: Tensor, _ layers: [LinearParameters]) -> [Tensor] {
     layers.map { linear(input, weight: $0.weight, bias: $0.bias, activation: .none, residual: nil) }
@@ -146,6 +195,9 @@ extension KernelSet {
 
   /// Tensors joined along their last axis.
   public func concatenateChannels(_ parts: [Tensor]) -> Tensor { Tensor.concatenatedLastAxis(parts) }
+
+  /// Rows `range` of maps that lie one below the other.
+  public func joinRows(_ parts: [Tensor], range: Range<Int>) -> Tensor { Tensor.joinedRows(parts, range: range) }
 
   /// A prepared weight that is just the view.
   public func prepareLinear(_ weight: WeightView) -> LinearWeight { LinearWeight(view: weight) }

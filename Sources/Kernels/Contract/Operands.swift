@@ -85,7 +85,7 @@ public struct ConvWeight: Sendable {
   public var kernelWidth: Int { view.shape[3] }
 }
 
-/// Stride and zero padding of a convolution, in pixels.
+/// Stride and zero padding of a convolution, in pixels; negative padding leaves rows or columns out.
 public struct ConvOptions: Sendable, Hashable {
   /// The same step in both directions.
   public var stride: Int

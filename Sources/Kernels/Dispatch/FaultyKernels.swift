@@ -84,6 +84,25 @@ final class FaultyKernels: KernelSet {
     }
   }
 
+  func channelStatistics(_ input: Tensor) -> ChannelStatistics { base.channelStatistics(input) }
+
+  func normalize(_ input: Tensor, by factors: ChannelFactors, activation: Activation) -> Tensor {
+    disturb(.groupnorm) { base.normalize(input, by: factors, activation: activation) }
+  }
+
+  /// The fused operator, unless one of its parts has a fault: then each is run by itself.
+  func conv2d(
+    _ input: Tensor, after stage: ConvInputStage, weight: ConvWeight, options: ConvOptions, bias: Tensor?, imageBias: Tensor?,
+    residual: Tensor?
+  ) -> Tensor {
+    let isFused = !faults.contains { [.groupnorm, .activate, .upsample].contains($0.target) }
+    let map = isFused ? input : applied(stage, to: input)
+    let rest = isFused ? stage : ConvInputStage()
+    return disturb(.conv2d) {
+      base.conv2d(map, after: rest, weight: weight, options: options, bias: bias, imageBias: imageBias, residual: residual)
+    }
+  }
+
   func layerNorm(_ input: Tensor, weight: Tensor, bias: Tensor, epsilon: Float) -> Tensor {
     disturb(.layernorm) { base.layerNorm(input, weight: weight, bias: bias, epsilon: epsilon) }
   }
@@ -102,5 +121,6 @@ final class FaultyKernels: KernelSet {
   }
   func add(_ left: Tensor, _ right: Tensor) -> Tensor { disturb(.add) { base.add(left, right) } }
   func concatenateChannels(_ parts: [Tensor]) -> Tensor { disturb(.concatenate) { base.concatenateChannels(parts) } }
+  func joinRows(_ parts: [Tensor], range: Range<Int>) -> Tensor { base.joinRows(parts, range: range) }
   func upsampleNearest2x(_ input: Tensor) -> Tensor { disturb(.upsample) { base.upsampleNearest2x(input) } }
 }

@@ -9,11 +9,22 @@ extension FastKernels {
   public func conv2d(
     _ input: Tensor, weight: ConvWeight, options: ConvOptions, bias: Tensor?, imageBias: Tensor?, residual: Tensor?
   ) -> Tensor {
+    conv2d(
+      input, after: ConvInputStage(), weight: weight, options: options, bias: bias, imageBias: imageBias, residual: residual)
+  }
+
+  /// The same of a map that is normalised, activated and enlarged as it is read; Winograd's way does that while it transforms
+  /// its input, for the others the map is made.
+  public func conv2d(
+    _ input: Tensor, after stage: ConvInputStage, weight: ConvWeight, options: ConvOptions, bias: Tensor?, imageBias: Tensor?,
+    residual: Tensor?
+  ) -> Tensor {
     let (kernelHeight, kernelWidth) = (weight.kernelHeight, weight.kernelWidth)
     let (inChannels, outChannels) = (weight.inChannels, weight.outChannels)
     precondition(
       input.shape.rank == 4 && input.shape[3] == inChannels, "conv2d: [N, H, W, \(inChannels)] expected, got \(input.shape)")
-    let (images, height, width) = (input.shape[0], input.shape[1], input.shape[2])
+    let mapShape = stage.outputShape(input.shape)
+    let (images, height, width) = (mapShape[0], mapShape[1], mapShape[2])
     let outHeight = options.outputHeight(height, kernel: kernelHeight)
     let outWidth = options.outputWidth(width, kernel: kernelWidth)
     let shape: Shape = [images, outHeight, outWidth, outChannels]
@@ -27,11 +38,21 @@ extension FastKernels {
       kernelHeight == 3 && kernelWidth == 3 && options.stride == 1
       && WinogradConvolution.pays(
         images: images, outHeight: outHeight, outWidth: outWidth, channels: inChannels, outChannels: outChannels)
+    let hasStage = stage.factors != nil || stage.activation != .none || stage.enlarges
+    if hasStage, !isWinograd || stage.factors == nil && stage.activation != .none {
+      return conv2d(
+        applied(stage, to: input), weight: weight, options: options, bias: bias, imageBias: imageBias, residual: residual)
+    }
+    if let factors = stage.factors {
+      precondition(
+        factors.values.shape == [images, 3, inChannels],
+        "conv2d: factors [\(images), 3, \(inChannels)] expected, got \(factors.values.shape)")
+    }
     let rows = images * outHeight * outWidth
     let reader = WeightReader(weight.view)
     return Tensor.filled(shape) { output in
       withPointers(bias, imageBias, residual) { bias, imageBias, residual in
-        input.withPointer { input in
+        withPointers(input, stage.factors?.values) { input, factors, _ in
           guard let input else { return }
           let epilogue = Epilogue(
             bias: bias, imageBias: imageBias, rowsPerImage: outHeight * outWidth, residual: residual, columns: outChannels)
@@ -39,8 +60,11 @@ extension FastKernels {
             multiply(input, rows: rows, weight: reader, depth: inChannels, into: output, epilogue: epilogue)
           } else if isWinograd {
             WinogradConvolution(
-              input: input, height: height, width: width, channels: inChannels, images: images, weight: reader,
-              options: options, outHeight: outHeight, outWidth: outWidth, output: output, epilogue: epilogue
+              input: WinogradInput(
+                base: input, height: height, width: width, channels: inChannels, factors: factors,
+                activation: stage.activation, enlarges: stage.enlarges),
+              channels: inChannels, images: images, weight: reader, options: options, outHeight: outHeight,
+              outWidth: outWidth, output: output, epilogue: epilogue
             ).run(on: pool)
           } else {
             let geometry = PatchGeometry(

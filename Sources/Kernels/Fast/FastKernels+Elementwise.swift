@@ -79,4 +79,36 @@ extension FastKernels {
       }
     }
   }
+
+  /// Rows `range` of maps, `[N, …, W, C]`, that lie one below the other.
+  public func joinRows(_ parts: [Tensor], range: Range<Int>) -> Tensor {
+    guard let first = parts.first, first.shape.rank == 4 else { preconditionFailure("joinRows: [N, H, W, C] expected") }
+    let (images, rowLength) = (first.shape[0], first.shape[2] * first.shape[3])
+    precondition(
+      parts.allSatisfy {
+        $0.shape.rank == 4 && $0.shape[0] == images && $0.shape[2] == first.shape[2] && $0.shape[3] == first.shape[3]
+      },
+      "joinRows: maps of different sizes")
+    precondition(range.lowerBound >= 0 && range.upperBound <= parts.reduce(0) { $0 + $1.shape[1] }, "joinRows: no rows \(range)")
+    return Tensor.filled([images, range.count, first.shape[2], first.shape[3]]) { output in
+      var above = 0
+      for part in parts {
+        let height = part.shape[1]
+        let taken = range.clamped(to: above..<(above + height))
+        part.withPointer { input in
+          guard let input, !taken.isEmpty else { return }
+          let offset = taken.lowerBound - above
+          let target = output + (taken.lowerBound - range.lowerBound) * rowLength
+          pool.parallelRanges(images * taken.count, grain: max(1, 16 * Self.elementwiseGrain / max(rowLength, 1))) { rows, _ in
+            for index in rows {
+              let (image, row) = (index / taken.count, index % taken.count)
+              (target + (image * range.count + row) * rowLength).update(
+                from: input + (image * height + offset + row) * rowLength, count: rowLength)
+            }
+          }
+        }
+        above += height
+      }
+    }
+  }
 }

@@ -2,34 +2,50 @@ public import KernelContract
 public import Tensors
 
 extension FastKernels {
-  /// `activation((x - mean) / sqrt(variance + epsilon) * weight + bias)`, statistics over one group of one image.
+  /// `activation((x - mean) / sqrt(variance + epsilon) * weight + bias)`, statistics over one group of one image: two passes.
   public func groupNorm(
     _ input: Tensor, groupCount: Int, weight: Tensor, bias: Tensor, epsilon: Float, activation: Activation
   ) -> Tensor {
-    precondition(input.shape.rank >= 2, "groupNorm: [N, ..., C] expected, got \(input.shape)")
-    let images = input.shape[0]
-    let channels = input.shape[-1]
+    let factors = ChannelFactors(
+      channelStatistics(input), groupCount: groupCount, weight: weight, bias: bias, epsilon: epsilon)
+    return normalize(input, by: factors, activation: activation)
+  }
+
+  /// Mean and squared deviations of each channel of each image, in one pass.
+  public func channelStatistics(_ input: Tensor) -> ChannelStatistics {
+    precondition(input.shape.rank >= 2, "channelStatistics: [N, ..., C] expected, got \(input.shape)")
+    let (images, channels) = (input.shape[0], input.shape[-1])
+    let pixels = images * channels == 0 ? 0 : input.count / (images * channels)
+    return input.withPointer { pointer in
+      guard let pointer, pixels > 0 else {
+        let zeros = [Double](repeating: 0, count: images * channels)
+        return ChannelStatistics(images: images, channels: channels, count: 0, means: zeros, squares: zeros)
+      }
+      return GroupStatistics(images: images, pixels: pixels, channels: channels).run(on: pointer, pool: pool)
+    }
+  }
+
+  /// `activation((x - center) · scale + shift)` for each channel of each image.
+  public func normalize(_ input: Tensor, by factors: ChannelFactors, activation: Activation) -> Tensor {
+    precondition(input.shape.rank >= 2, "normalize: [N, ..., C] expected, got \(input.shape)")
+    let (images, channels) = (input.shape[0], input.shape[-1])
     precondition(
-      groupCount > 0 && channels % groupCount == 0, "groupNorm: \(groupCount) groups don't divide \(channels) channels")
-    precondition(weight.count == channels && bias.count == channels, "groupNorm: weight and bias [\(channels)] expected")
+      factors.values.shape == [images, 3, channels],
+      "normalize: factors [\(images), 3, \(channels)] expected, got \(factors.values.shape)")
     let pixels = images * channels == 0 ? 0 : input.count / (images * channels)
     return Tensor.filled(input.shape) { output in
-      withPointers(input, weight, bias) { input, weight, bias in
-        guard let input, let weight, let bias, pixels > 0 else { return }
-        let statistics = GroupStatistics(images: images, pixels: pixels, channels: channels, groupCount: groupCount)
-        // Center, scale and shift of each channel of each image, `[images, 3, channels]`.
-        withPooledScratch(images * 3 * channels) { factors in
-          statistics.factors(of: input, weight: weight, bias: bias, epsilon: epsilon, into: factors, on: pool)
-          let grain = max(1, 16_384 / channels)
-          let tasksPerImage = (pixels + grain - 1) / grain
-          pool.parallelFor(images * tasksPerImage) { task, _ in
-            let image = task / tasksPerImage
-            let first = task % tasksPerImage * grain
-            let center = factors + image * 3 * channels
-            for pixel in first..<min(pixels, first + grain) {
-              let offset = (image * pixels + pixel) * channels
-              normalize(input + offset, output + offset, factors: center, count: channels, activation: activation)
-            }
+      withPointers(input, factors.values) { input, factors, _ in
+        guard let input, let factors, pixels > 0 else { return }
+        let grain = max(1, 16_384 / channels)
+        let tasksPerImage = (pixels + grain - 1) / grain
+        pool.parallelFor(images * tasksPerImage) { task, _ in
+          let image = task / tasksPerImage
+          let first = task % tasksPerImage * grain
+          let center = factors + image * 3 * channels
+          for pixel in first..<min(pixels, first + grain) {
+            let offset = (image * pixels + pixel) * channels
+            normalizePixel(
+              input + offset, output + offset, factors: center, stride: channels, count: channels, activation: activation)
           }
         }
       }
@@ -115,17 +131,17 @@ private func sum(_ row: UnsafePointer<Float>, _ count: Int, center: Float = 0, _
   return total
 }
 
-/// `activation((source - center) * scale + shift)` over the channels of one pixel.
+/// `activation((source - center) * scale + shift)` over channels of one pixel.
 ///
-/// - Parameter factors: Center, scale and shift, `[3, count]`.
+/// - Parameter factors: Center, scale and shift of the channels, `stride` floats apart.
 @inline(__always)
-private func normalize(
-  _ source: UnsafePointer<Float>, _ target: UnsafeMutablePointer<Float>, factors: UnsafePointer<Float>, count: Int,
-  activation: Activation
+func normalizePixel(
+  _ source: UnsafePointer<Float>, _ target: UnsafeMutablePointer<Float>, factors: UnsafePointer<Float>, stride: Int,
+  count: Int, activation: Activation
 ) {
   @inline(__always) func affine(_ x: Vector, _ index: Int) -> Vector {
     @inline(__always) func factor(_ row: Int) -> Vector {
-      let pointer = factors + row * count + index
+      let pointer = factors + row * stride + index
       return index + lanes <= count ? load(pointer) : loadPartial(pointer, count - index)
     }
     return multiplyAdd(factor(2), x - factor(0), factor(1))

@@ -113,7 +113,8 @@ struct DenoisingRun {
     // The order of draws is diffusers': the posterior first, then the noise.
     let source = StartImage(image: image, size: settings.size)
     let imageLatents = try clock.measure(.imageEncode) {
-      let posterior = try networks.vaeEncoder().encode(source.tensor, context)
+      let posterior = try networks.vaeEncoder().encode(
+        source.tensor, memory: pipeline.reduceMemory ? .scarce : .ample, context)
       let scale = Float(config.scalingFactor)
       return posterior.sample(noise: noise.normals(shape: shape)).map { $0 * scale }
     }

@@ -11,7 +11,7 @@ import Tensors
 struct StableDiffusionPipeline {
   let networks: DiffusionNetworks
   let promptEncoder: PromptEncoder
-  /// Runs the two guidance halves one after the other and the VAE in tiles.
+  /// Runs the two guidance halves one after the other, and the VAE with scarce memory, in tiles where it's large.
   let reduceMemory: Bool
 
   private var checkpoint: DiffusionCheckpoint { networks.checkpoint }
@@ -138,7 +138,7 @@ struct StableDiffusionPipeline {
     try clock.measure(.vaeDecode) { try decodePixels(latents, context) }
   }
 
-  /// Edge of a VAE tile in latents: 64, as in diffusers, so that images up to 512 pixels are decoded whole.
+  /// Edge of a VAE tile in latents: 64, as in diffusers, so that images up to 512 pixels are decoded whole, band by band.
   private var tileSize: Int { Self.tileSize(vae: checkpoint.vaeConfig) }
 
   /// Edge of a VAE tile in latents for a model.

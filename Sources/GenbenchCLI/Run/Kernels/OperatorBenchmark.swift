@@ -39,6 +39,15 @@ struct OperatorBenchmark {
 
   private func weight(_ shape: Shape) -> WeightView { HalfWeights(shape).view }
 
+  /// Factors that leave a map as it is.
+  private static func unitFactors(images: Int, channels: Int) -> ChannelFactors {
+    let statistics = ChannelStatistics(
+      images: images, channels: channels, count: 1, means: [Double](repeating: 0, count: images * channels),
+      squares: [Double](repeating: 1, count: images * channels))
+    return ChannelFactors(
+      statistics, groupCount: 1, weight: Tensor(repeating: 1, shape: [channels]), bias: Tensor(zeros: [channels]), epsilon: 0)
+  }
+
   private func prepare(_ shape: OperatorShape) -> () -> Void {
     let kernels = kernels
     switch shape {
@@ -59,6 +68,24 @@ struct OperatorBenchmark {
       let filter = kernels.prepareConv2d(weight([out, channels, kernelHeight, kernelWidth]))
       let bias = tensor([out])
       return { _ = kernels.conv2d(input, weight: filter, options: options, bias: bias, imageBias: nil, residual: nil) }
+    case .stagedConv2d(
+      let images, let height, let width, let channels, let out, let kernelHeight, let kernelWidth, let options, let normalizes,
+      let activation, let enlarges):
+      let input = tensor([images, height, width, channels])
+      let filter = kernels.prepareConv2d(weight([out, channels, kernelHeight, kernelWidth]))
+      let bias = tensor([out])
+      let factors = normalizes ? Self.unitFactors(images: images, channels: channels) : nil
+      let stage = ConvInputStage(factors: factors, activation: activation, enlarges: enlarges)
+      return {
+        _ = kernels.conv2d(
+          input, after: stage, weight: filter, options: options, bias: bias, imageBias: nil, residual: nil)
+      }
+    case .channelStatistics(let images, let pixels, let channels):
+      let input = tensor([images, pixels, channels])
+      return { _ = kernels.channelStatistics(input) }
+    case .joinRows(let images, let rows, let width, let channels):
+      let parts = [tensor([images, (rows + 1) / 2, width, channels]), tensor([images, rows / 2 + 1, width, channels])]
+      return { _ = kernels.joinRows(parts, range: 0..<rows) }
     case .groupNorm(let images, let pixels, let channels, let groups, let activation):
       let (input, scale, shift) = (tensor([images, pixels, channels]), tensor([channels]), tensor([channels]))
       return {
