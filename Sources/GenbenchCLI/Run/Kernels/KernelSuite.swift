@@ -75,7 +75,7 @@ struct KernelSuite {
     var order: [OperatorShape] = []
     var calls: [OperatorShape: [String: Int]] = [:]
     for variant in variants {
-      let architecture = DiffusionArchitecture(fullSize: variant)
+      let architecture = try DiffusionArchitecture(fullSize: variant)
       let side = architecture.nativeSize
       let size = size ?? ImageSize(width: side, height: side)
       let plan = try ModelPlan(architecture: architecture, width: size.width, height: size.height)
