@@ -55,7 +55,7 @@ struct FullSizeWeights: Sendable {
     let architecture = try DiffusionArchitecture(fullSize: kind)
     return try ModelDescription(
       architecture: architecture, predictionType: kind == .sd20 ? "v_prediction" : "epsilon",
-      nativeSize: (architecture.unet.sampleSize ?? 64) * architecture.vae.scaleFactor, size: size, reducesMemory: reducesMemory,
+      nativeSize: architecture.nativeSize, size: size, reducesMemory: reducesMemory,
       location: "\(variant), full size")
   }
 }

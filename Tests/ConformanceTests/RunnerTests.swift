@@ -16,10 +16,10 @@ struct RunnerTests {
         probe.add(session)
         return RunAnywhereImplementation(session: session)
       })
-    let verdict = await Runner(patience: .seconds(30)).run(check, on: subject).verdict
+    let verdict = await Runner(patience: CatalogueTests.patience).run(check, on: subject).verdict
     #expect(verdict.kind == .pass, "\(verdict.detail)")
     // A thread of the engine may still be on its way out.
-    await Patience.until(.seconds(10)) { probe.liveCount == 0 }
+    await Patience.until(CatalogueTests.patience) { probe.liveCount == 0 }
     #expect(probe.liveCount == 0)
   }
 }

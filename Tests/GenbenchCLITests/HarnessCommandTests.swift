@@ -177,7 +177,7 @@ import Testing
   }
 
   @Test func schemasArePrinted() async throws {
-    #expect(await genbench("schema").out == "run\nevent\ncomparison\nnoise\nplan\nsuite\n")
+    #expect(await genbench("schema").out == "run\nevent\ncomparison\nnoise\nplan\nsuite\nkernels\n")
     #expect(try await genbench("schema", "run").json()["$id"] as? String == "genbench.run/1")
     #expect(await genbench("schema", "runs").lastErrorLine.contains("Did you mean 'run'?"))
   }

@@ -115,7 +115,7 @@ struct SessionProcessTests {
     process.standardError = FileHandle.nullDevice
     try process.run()
     let journal = URL(fileURLWithPath: folder.path("killed/journal.jsonl"))
-    let deadline = ContinuousClock.now + .seconds(120)
+    let deadline = ContinuousClock.now + .seconds(900)
     func samples() -> Int { ((try? Journal.read(journal))?.events.filter { $0.type == .sample }.count) ?? 0 }
     while samples() < 4, process.isRunning, ContinuousClock.now < deadline { try await Task.sleep(for: .milliseconds(5)) }
     kill(process.processIdentifier, SIGKILL)

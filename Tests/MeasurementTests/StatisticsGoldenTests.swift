@@ -4,7 +4,7 @@ import Measurement
 import TestSupport
 import Testing
 
-/// Statistics against SciPy, ruptures and closed forms; `scripts/fixtures/statistics.py` made the goldens.
+/// Statistics against SciPy, ruptures and closed forms; `scripts/fixtures/statistics_goldens.py` made the goldens.
 @Suite struct StatisticsGoldenTests {
   private func attributes<Attributes: Decodable>(_ name: String, _ type: Attributes.Type) throws -> Attributes {
     try GoldenCase(folder: Fixtures.folder.appendingPathComponent("statistics/\(name)")).attributes(type)

@@ -37,6 +37,9 @@ public struct DiffusionArchitecture: Sendable {
       textEncoder: checkpoint.textEncoder.config, textEncoder2: checkpoint.textEncoder2?.config,
       safetyChecker: checkpoint.safetyChecker?.config)
   }
+
+  /// The side of the images that it is made for, in pixels; 64 latents where the configuration doesn't say.
+  public var nativeSize: Int { (unet.sampleSize ?? 64) * vae.scaleFactor }
 }
 
 /// What a model needs, known before it's loaded: parameters, operations and memory of each component.

@@ -98,72 +98,54 @@ enum RunSchema {
             "virtual": {"type": ["boolean", "null"]}, "aslr": {"type": ["integer", "null"]}
           }
         },
-        "summary": {
-          "type": "object",
-          "required": ["n", "min", "max", "mean", "median", "stddev", "mad", "cv", "ci", "percentiles", "outliers_mild", "outliers_severe"],
-          "properties": {
-            "n": {"type": "integer", "minimum": 0}, "min": {"$ref": "#/$defs/number_or_null"}, "max": {"$ref": "#/$defs/number_or_null"},
-            "mean": {"$ref": "#/$defs/number_or_null"}, "median": {"$ref": "#/$defs/number_or_null"},
-            "stddev": {"$ref": "#/$defs/number_or_null"}, "mad": {"$ref": "#/$defs/number_or_null"},
-            "cv": {"$ref": "#/$defs/number_or_null"},
-            "ci": {
-              "type": ["object", "null"], "required": ["level", "low", "high", "method"],
-              "properties": {
-                "level": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}, "low": {"type": "number"},
-                "high": {"type": "number"}, "method": {"enum": ["bootstrap-median", "bootstrap-session-medians", "order-statistics"]}
-              }
-            },
-            "percentiles": {"type": "object", "additionalProperties": {"type": "number"}},
-            "outliers_mild": {"type": "integer", "minimum": 0}, "outliers_severe": {"type": "integer", "minimum": 0}
-          }
-        },
-        "metric": {
-          "type": "object", "required": ["name", "unit", "polarity", "scope", "summary", "session_medians"],
-          "properties": {
-            "name": {"type": "string"}, "unit": {"enum": ["ns", "bytes", "1/s"]}, "polarity": {"enum": ["lower", "higher", "none"]},
-            "scope": {"enum": ["run", "stage", "step", "token", "load"]}, "summary": {"$ref": "#/$defs/summary"},
-            "session_medians": {"type": "array", "items": {"type": "number"}}
-          }
-        },
-        "session": {
-          "type": "object",
-          "required": ["session", "order", "pid", "started_at", "load_ns", "warmup_ns", "samples", "memory", "peak_bytes",
-            "baseline_bytes", "overhead_ns", "conditions"],
-          "properties": {
-            "session": {"type": "integer", "minimum": 0}, "order": {"type": "integer", "minimum": 0}, "pid": {"type": "integer"},
-            "started_at": {"type": "string"}, "load_ns": {"$ref": "#/$defs/ns_or_null"},
-            "warmup_ns": {"type": "array", "items": {"$ref": "#/$defs/ns"}},
-            "samples": {"type": "array", "items": {"$ref": "#/$defs/sample"}}, "memory": {"$ref": "#/$defs/memory"},
-            "peak_bytes": {"$ref": "#/$defs/bytes_or_null"}, "baseline_bytes": {"$ref": "#/$defs/bytes_or_null"},
-            "overhead_ns": {"$ref": "#/$defs/ns_or_null"}, "conditions": {"$ref": "#/$defs/conditions"}
-          }
-        },
-        "case": {
-          "type": "object",
-          "required": ["case_id", "key", "side", "subject", "scenario", "parameters", "status", "status_reason", "conformance",
-            "machine_id", "work", "sustained", "metrics", "sessions", "artifacts"],
-          "properties": {
-            "case_id": {"type": "string", "minLength": 1}, "key": {"type": "string", "minLength": 1},
-            "side": {"$ref": "#/$defs/text_or_null"}, "subject": {"type": "string"},
-            "scenario": {"enum": ["single", "offline", "cold", "warm", "sustained", "cancel"]},
-            "parameters": {"$ref": "#/$defs/parameters"}, "status": {"$ref": "#/$defs/status"},
-            "status_reason": {"$ref": "#/$defs/text_or_null"},
-            "conformance": {"anyOf": [{"type": "null"}, {"$ref": "#/$defs/conformance"}]},
-            "machine_id": {"$ref": "#/$defs/text_or_null"}, "work": {"$ref": "#/$defs/work"},
-            "sustained": {
-              "type": ["object", "null"], "required": ["minute_medians_ns", "onset_ns", "slowdown"],
-              "properties": {
-                "minute_medians_ns": {"type": "array", "items": {"$ref": "#/$defs/number_or_null"}},
-                "onset_ns": {"$ref": "#/$defs/ns_or_null"}, "slowdown": {"$ref": "#/$defs/number_or_null"}
-              }
-            },
-            "metrics": {"type": "array", "items": {"$ref": "#/$defs/metric"}},
-            "sessions": {"type": "array", "items": {"$ref": "#/$defs/session"}},
-            "artifacts": {"type": "array", "items": {"type": "string"}}
+    """# + "\n" + SchemaParts.summary + "\n" + #"""
+          "metric": {
+            "type": "object", "required": ["name", "unit", "polarity", "scope", "summary", "session_medians"],
+            "properties": {
+              "name": {"type": "string"}, "unit": {"enum": ["ns", "bytes", "1/s"]}, "polarity": {"enum": ["lower", "higher", "none"]},
+              "scope": {"enum": ["run", "stage", "step", "token", "load"]}, "summary": {"$ref": "#/$defs/summary"},
+              "session_medians": {"type": "array", "items": {"type": "number"}}
+            }
           },
-          "allOf": [{"if": {"properties": {"status": {"const": "invalid"}}}, "then": {"properties": {"conformance": {"type": "object"}}}}]
-        },
-    """# + "\n" + SchemaParts.definitions + "\n  }"
+          "session": {
+            "type": "object",
+            "required": ["session", "order", "pid", "started_at", "load_ns", "warmup_ns", "samples", "memory", "peak_bytes",
+              "baseline_bytes", "overhead_ns", "conditions"],
+            "properties": {
+              "session": {"type": "integer", "minimum": 0}, "order": {"type": "integer", "minimum": 0}, "pid": {"type": "integer"},
+              "started_at": {"type": "string"}, "load_ns": {"$ref": "#/$defs/ns_or_null"},
+              "warmup_ns": {"type": "array", "items": {"$ref": "#/$defs/ns"}},
+              "samples": {"type": "array", "items": {"$ref": "#/$defs/sample"}}, "memory": {"$ref": "#/$defs/memory"},
+              "peak_bytes": {"$ref": "#/$defs/bytes_or_null"}, "baseline_bytes": {"$ref": "#/$defs/bytes_or_null"},
+              "overhead_ns": {"$ref": "#/$defs/ns_or_null"}, "conditions": {"$ref": "#/$defs/conditions"}
+            }
+          },
+          "case": {
+            "type": "object",
+            "required": ["case_id", "key", "side", "subject", "scenario", "parameters", "status", "status_reason", "conformance",
+              "machine_id", "work", "sustained", "metrics", "sessions", "artifacts"],
+            "properties": {
+              "case_id": {"type": "string", "minLength": 1}, "key": {"type": "string", "minLength": 1},
+              "side": {"$ref": "#/$defs/text_or_null"}, "subject": {"type": "string"},
+              "scenario": {"enum": ["single", "offline", "cold", "warm", "sustained", "cancel"]},
+              "parameters": {"$ref": "#/$defs/parameters"}, "status": {"$ref": "#/$defs/status"},
+              "status_reason": {"$ref": "#/$defs/text_or_null"},
+              "conformance": {"anyOf": [{"type": "null"}, {"$ref": "#/$defs/conformance"}]},
+              "machine_id": {"$ref": "#/$defs/text_or_null"}, "work": {"$ref": "#/$defs/work"},
+              "sustained": {
+                "type": ["object", "null"], "required": ["minute_medians_ns", "onset_ns", "slowdown"],
+                "properties": {
+                  "minute_medians_ns": {"type": "array", "items": {"$ref": "#/$defs/number_or_null"}},
+                  "onset_ns": {"$ref": "#/$defs/ns_or_null"}, "slowdown": {"$ref": "#/$defs/number_or_null"}
+                }
+              },
+              "metrics": {"type": "array", "items": {"$ref": "#/$defs/metric"}},
+              "sessions": {"type": "array", "items": {"$ref": "#/$defs/session"}},
+              "artifacts": {"type": "array", "items": {"type": "string"}}
+            },
+            "allOf": [{"if": {"properties": {"status": {"const": "invalid"}}}, "then": {"properties": {"conformance": {"type": "object"}}}}]
+          },
+      """# + "\n" + SchemaParts.definitions + "\n  }"
 }
 
 /// The schema of a line of `journal.jsonl`.

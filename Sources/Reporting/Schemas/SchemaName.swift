@@ -1,6 +1,6 @@
 /// The JSON Schemas (draft 2020-12) of the files that this program writes and reads.
 public enum SchemaName: String, Sendable, CaseIterable {
-  case run, event, comparison, noise, plan, suite
+  case run, event, comparison, noise, plan, suite, kernels
 
   /// The schema's text.
   public var text: String {
@@ -12,6 +12,7 @@ public enum SchemaName: String, Sendable, CaseIterable {
       case .noise: ("The noise of a machine, as 'calibrate' keeps it", SmallSchemas.noise)
       case .plan: ("What a run measures: plan.json", SmallSchemas.plan)
       case .suite: ("What to measure, for 'run --suite'", SmallSchemas.suite)
+      case .kernels: ("Every operator, measured by 'run --suite kernels': kernels.json", SmallSchemas.kernels)
       }
     return """
       {
@@ -27,6 +28,29 @@ public enum SchemaName: String, Sendable, CaseIterable {
 
 /// Parts that several schemas have in common.
 enum SchemaParts {
+  /// The definition of a summary, with a comma after it; refers to `number_or_null`.
+  static let summary = #"""
+        "summary": {
+          "type": "object",
+          "required": ["n", "min", "max", "mean", "median", "stddev", "mad", "cv", "ci", "percentiles", "outliers_mild", "outliers_severe"],
+          "properties": {
+            "n": {"type": "integer", "minimum": 0}, "min": {"$ref": "#/$defs/number_or_null"}, "max": {"$ref": "#/$defs/number_or_null"},
+            "mean": {"$ref": "#/$defs/number_or_null"}, "median": {"$ref": "#/$defs/number_or_null"},
+            "stddev": {"$ref": "#/$defs/number_or_null"}, "mad": {"$ref": "#/$defs/number_or_null"},
+            "cv": {"$ref": "#/$defs/number_or_null"},
+            "ci": {
+              "type": ["object", "null"], "required": ["level", "low", "high", "method"],
+              "properties": {
+                "level": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}, "low": {"type": "number"},
+                "high": {"type": "number"}, "method": {"enum": ["bootstrap-median", "bootstrap-session-medians", "order-statistics"]}
+              }
+            },
+            "percentiles": {"type": "object", "additionalProperties": {"type": "number"}},
+            "outliers_mild": {"type": "integer", "minimum": 0}, "outliers_severe": {"type": "integer", "minimum": 0}
+          }
+        },
+    """#
+
   /// Definitions, without braces around them.
   static let definitions = #"""
         "time": {"type": "string", "pattern": "^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}(\\.\\d+)?Z$"},

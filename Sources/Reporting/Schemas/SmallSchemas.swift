@@ -150,4 +150,30 @@ enum SmallSchemas {
         }
       }
     """#
+
+  static let kernels =
+    #"""
+      "type": "object",
+      "required": ["schema", "kernels", "threads", "precision", "operators"],
+      "properties": {
+        "schema": {"const": "genbench.kernels/1"}, "kernels": {"type": "string"}, "threads": {"type": "integer", "minimum": 1},
+        "precision": {"enum": ["f32", "bf16"]}, "peak_gflops": {"type": "number", "exclusiveMinimum": 0},
+        "memory_gb_s": {"type": "number", "exclusiveMinimum": 0},
+        "operators": {
+          "type": "array",
+          "items": {
+            "type": "object", "required": ["name", "shape", "calls", "time_ns", "flop", "bytes"],
+            "properties": {
+              "name": {"type": "string"}, "shape": {"type": "string"},
+              "calls": {"type": "object", "additionalProperties": {"type": "integer", "minimum": 1}},
+              "time_ns": {"$ref": "#/$defs/summary"}, "flop": {"type": "number", "minimum": 0}, "bytes": {"type": "number", "minimum": 0}
+            }
+          }
+        }
+      },
+      "$defs": {
+    """# + "\n" + SchemaParts.summary + "\n" + #"""
+          "number_or_null": {"type": ["number", "null"]}
+        }
+      """#
 }

@@ -75,12 +75,10 @@ struct KernelSuite {
     var order: [OperatorShape] = []
     var calls: [OperatorShape: [String: Int]] = [:]
     for variant in variants {
-      let own = ImageSize(
-        width: variant == .sdxl ? 1024 : variant == .sd20 ? 768 : 512,
-        height: variant == .sdxl ? 1024 : variant == .sd20 ? 768 : 512)
-      let size = size ?? own
-      let plan = try ModelPlan(
-        architecture: DiffusionArchitecture(fullSize: variant), width: size.width, height: size.height)
+      let architecture = try DiffusionArchitecture(fullSize: variant)
+      let side = architecture.nativeSize
+      let size = size ?? ImageSize(width: side, height: side)
+      let plan = try ModelPlan(architecture: architecture, width: size.width, height: size.height)
       for component in plan.components {
         for entry in component.operators {
           if calls[entry.shape] == nil { order.append(entry.shape) }
