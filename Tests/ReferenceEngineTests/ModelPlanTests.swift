@@ -38,6 +38,20 @@ struct ModelPlanTests {
     #expect(try #require(reduced["vae"]).peakActivationBytes < #require(whole["vae"]).peakActivationBytes)
   }
 
+  /// The goals for an image of 512 × 512 pixels.
+  @Test func stableDiffusionAt512FitsInto450Megabytes() throws {
+    let architecture = try DiffusionArchitecture(fullSize: .sd15)
+    let whole = try ModelPlan(architecture: architecture, width: 512, height: 512)
+    #expect(whole.peakAnonymousBytes <= 450_000_000)
+    let reduced = try ModelPlan(
+      architecture: architecture, width: 512, height: 512, guidanceBatch: 1, tiling: TilingOptions(latentSize: 64))
+    #expect(reduced.peakAnonymousBytes <= 300_000_000)
+    // The price of the latter: the last level's larger maps are computed again.
+    let decoding = try #require(whole["vae"]).floatingPointOperations
+    let again = try #require(reduced["vae"]).floatingPointOperations / decoding
+    #expect(again > 1.2 && again < 1.35)
+  }
+
   @Test(arguments: DiffusionVariant.allCases)
   func theOperatorsAreAllOfThePlan(_ variant: DiffusionVariant) throws {
     let plan = try ModelPlan(

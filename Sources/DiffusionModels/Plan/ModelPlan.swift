@@ -77,7 +77,7 @@ public struct ModelPlan: Sendable {
 
   /// Bytes that a process takes beside activations and mapped weights, measured with two threads: tables of the tokenizers, norms
   /// and biases in single precision, and what each thread packs weights into.
-  public static let processBytes = 40 << 20
+  public static let processBytes = 28 << 20
 
   /// The components in the order in which an image passes through them.
   public var components: [Component]

@@ -181,7 +181,7 @@ struct WinogradConvolution {
 
   // MARK: - Outputs
 
-  /// Transforms one tile's products and finishes its pixels.
+  /// Transforms one tile's products, adds biases and residual, and writes its pixels; convolutions have no activation.
   private func transformOutputTile(
     _ tile: Int, products: UnsafePointer<Float>, plane: Int, firstColumn: Int, columnCount: Int,
     half: UnsafeMutablePointer<Float>
@@ -204,27 +204,32 @@ struct WinogradConvolution {
         store(y3, half + (18 + x) * lanes)
       }
       let count = min(lanes, columnCount - column)
+      let first = firstColumn + column
+      var offset = Vector()
+      if let bias = epilogue.bias { offset = read(bias + first, count) }
+      if let imageBias = epilogue.imageBias { offset += read(imageBias + image * columns + first, count) }
       for y in 0..<rowCount {
         let (x0, x1, x2, x3) = transformOutput(Six(at: half + y * 6 * lanes, stride: lanes))
-        let target = output + (firstPixel + y * outWidth) * columns + firstColumn + column
-        write(x0, target, count)
-        if pixelCount > 1 { write(x1, target + columns, count) }
-        if pixelCount > 2 { write(x2, target + 2 * columns, count) }
-        if pixelCount > 3 { write(x3, target + 3 * columns, count) }
+        let place = (firstPixel + y * outWidth) * columns + first
+        finish(x0 + offset, place, count)
+        if pixelCount > 1 { finish(x1 + offset, place + columns, count) }
+        if pixelCount > 2 { finish(x2 + offset, place + 2 * columns, count) }
+        if pixelCount > 3 { finish(x3 + offset, place + 3 * columns, count) }
       }
       column += lanes
     }
-    guard !epilogue.isIdentity else { return }
-    for y in 0..<rowCount {
-      for x in 0..<pixelCount {
-        let pixel = firstPixel + y * outWidth + x
-        epilogue.finish(output + pixel * columns + firstColumn, row: pixel, first: firstColumn, count: columnCount)
-      }
-    }
+  }
+
+  /// Adds the residual and writes.
+  @inline(__always)
+  private func finish(_ vector: Vector, _ place: Int, _ count: Int) {
+    var value = vector
+    if let residual = epilogue.residual { value += read(residual + place, count) }
+    if count == lanes { store(value, output + place) } else { storePartial(value, output + place, count) }
   }
 
   @inline(__always)
-  private func write(_ vector: Vector, _ target: UnsafeMutablePointer<Float>, _ count: Int) {
-    if count == lanes { store(vector, target) } else { storePartial(vector, target, count) }
+  private func read(_ pointer: UnsafePointer<Float>, _ count: Int) -> Vector {
+    count == lanes ? load(pointer) : loadPartial(pointer, count)
   }
 }
