@@ -78,7 +78,7 @@ import Testing
     #expect(ids.count == 8 && Set(ids).count == 8)
     #expect(ids.first == "sd15/8x8/ddim/1" && ids.last == "sd15/16x16/euler/2")
     #expect(
-      FileManager.default.fileExists(atPath: folder.path("out/images/sd15/8x8-ddim-1/00-a-red-bicycle-leaning-against-a.png")))
+      FileManager.default.fileExists(atPath: folder.path("out/images/sd15/8x8-ddim-1/00-a-large-red-circle-on-a-blue.png")))
   }
 
   @Test func theJSONIsTheFile() async throws {
@@ -178,9 +178,10 @@ import Testing
 
 @Suite struct PromptsTests {
   @Test func thereAreAtLeastFortyAndTheyDiffer() {
-    #expect(Prompts.standard.count >= 40)
-    #expect(Set(Prompts.standard).count == Prompts.standard.count)
-    #expect(Prompts.standard.allSatisfy { !$0.isEmpty && !$0.contains("\n") })
+    for set in [Prompts.standard, Prompts.shapes] {
+      #expect(set.count == 48 && Set(set).count == set.count)
+      #expect(set.allSatisfy { !$0.isEmpty && !$0.contains("\n") })
+    }
   }
 
   @Test(arguments: [

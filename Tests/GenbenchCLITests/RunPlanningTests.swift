@@ -109,7 +109,7 @@ import Testing
     #expect(result.out.contains("against one") && run.side("two").cases.count == 1)
     #expect(
       run.cases.map { $0.artifacts.first ?? "" }
-        == ["one", "two"].map { "images/\($0)/sd15/00-a-red-bicycle-leaning-against-a.png" })
+        == ["one", "two"].map { "images/\($0)/sd15/00-a-large-red-circle-on-a-blue.png" })
     let compared = await genbench("compare", folder.path("out"))
     #expect(compared.status == .success && compared.out.contains("#two"))
   }

@@ -33,8 +33,9 @@ struct TextCommandTests {
     #expect((json["ttft_ns"] as? Int) ?? 0 > 0)
     #expect(json.keys.contains("decode_tokens_per_s") && json.keys.contains("prefill_tokens_per_s"))
 
+    let own = Fixtures.folder.appendingPathComponent("Models/\(variant)").path
     let files = await genbench(
-      "describe", "--model", model(variant, "model"), "--mmproj", model(variant, "mmproj"), "--image", image, "--prompt", "a fox",
+      "describe", "--model", own + "/model.gguf", "--mmproj", own + "/mmproj.gguf", "--image", image, "--prompt", "a fox",
       "--max-tokens", "4", backend: nil)
     #expect(files.status.code == 0)
     #expect(files.out == (json["text"] as? String ?? "") + "\n")

@@ -221,7 +221,7 @@ struct LanguageModelSessionTests {
     let info = try await backend.load(
       LoadRequest(path: folder + "/model.gguf", projectorPath: folder + "/mmproj.gguf"), control: GenerationControl())
     let model = SystemLanguageModel(backend: backend, model: info)
-    #expect(model.availability == .available && model.contextSize == 256)
+    #expect(model.availability == .available && model.contextSize == 512)
     let options = GenerationOptions(sampling: .greedy, maximumResponseTokens: 8)
     var answers: [String] = []
     for instructions in [nil, nil, "Speak of the sea."] {

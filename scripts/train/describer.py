@@ -3,7 +3,9 @@
 
 One tile of 64 x 64 pixels is 16 image tokens. It is written as llama.cpp's converter would: model.gguf and mmproj.gguf.
 
-    python scripts/train/describer.py train | measure | export [--to FOLDER]
+    python scripts/train/describer.py train | measure | export [--to FOLDER] | golden
+
+`golden` writes Fixtures/models/smolvlm: what transformers makes of the exported files.
 """
 
 import pathlib
@@ -16,8 +18,9 @@ import gguf
 import numpy as np
 import torch
 import torch.nn.functional as F
-from transformers import Idefics3Config, Idefics3ForConditionalGeneration
+from transformers import Idefics3Config, Idefics3ForConditionalGeneration, PreTrainedTokenizerFast
 from transformers.models.idefics3 import image_processing_pil_idefics3 as idefics3_pil
+from transformers.models.idefics3.processing_idefics3 import Idefics3Processor
 
 import data
 import world
@@ -194,25 +197,28 @@ def main(found):
     @torch.no_grad()
     def save(module):
         torch.save(module.state_dict(), path)
-        measure(module.model.eval(), tokenizer, 40, 3)
+        measure(module.model.eval(), tokenizer, 8, 3, tell=1)
 
     training.train("vlm", seeing, loss, found, steps=3000, rate=2e-3, save=save, decay=0.99, weight_decay=0.01)
 
 
 @torch.no_grad()
 def answer(model, tokenizer, pictures, questions_):
-    """Greedy answers; pictures [N, 3, 64, 64] in 0...1, questions of one length each are not needed."""
+    """Greedy answers; pictures [N, 3, 64, 64] in 0...1. Questions of as many tokens are answered together."""
     stop = tokenizer.token_to_id("<end_of_utterance>")
-    result = []
-    for picture, question in zip(pictures, questions_):
-        ids, _ = prompt_ids(tokenizer, question)
-        prompt = len(ids)
-        while len(ids) < prompt + 40:
-            out = model(input_ids=torch.tensor([ids]), pixel_values=(picture[None, None] - 0.5) / 0.5, use_cache=False).logits[0, -1]
-            ids.append(int(out.argmax()))
-            if ids[-1] == stop:
-                break
-        result.append(tokenizer.decode(ids[prompt:], skip_special_tokens=True).strip())
+    prompts = [prompt_ids(tokenizer, question)[0] for question in questions_]
+    result = [""] * len(prompts)
+    for length in sorted({len(ids) for ids in prompts}):
+        rows = [row for row, ids in enumerate(prompts) if len(ids) == length]
+        ids = torch.tensor([prompts[row] for row in rows])
+        pixels = (torch.stack([pictures[row] for row in rows])[:, None] - 0.5) / 0.5
+        done = torch.zeros(len(rows), dtype=torch.bool)
+        while ids.shape[1] < length + 40 and not done.all():
+            chosen = model(input_ids=ids, pixel_values=pixels, use_cache=False).logits[:, -1].argmax(1)
+            ids = torch.cat([ids, torch.where(done, stop, chosen)[:, None]], 1)
+            done |= chosen == stop
+        for row, told in zip(rows, ids[:, length:].tolist()):
+            result[row] = tokenizer.decode(told, skip_special_tokens=True).strip()
     return result
 
 
@@ -250,11 +256,37 @@ def export(root):
         measure(model, tokenizer, 200, 17)
 
 
+def goldens():
+    from PIL import Image
+
+    import vlm_layout as layout
+
+    torch.set_grad_enabled(False)
+    model, tokenizer = make()
+    layout.read(training.MODELS / "smolvlm", model.eval())
+    images = idefics3_pil.Idefics3ImageProcessorPil(size={"longest_edge": SIDE}, max_image_size={"longest_edge": SIDE})
+    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer)
+    processor = Idefics3Processor(images, fast, image_seq_len=IMAGE_TOKENS, chat_template=TEMPLATES["smolvlm"])
+    ends = {tokenizer.token_to_id(token) for token in ("<end_of_utterance>", "<|im_end|>", "<|endoftext|>")}
+    decode = lambda ids: tokenizer.decode(ids, skip_special_tokens=True)
+    for index, (scene, prompt) in enumerate(zip(world.scenes(23, 3, allow_held_out=True), [DESCRIBE[0], DESCRIBE[0], "How many shapes are there?"])):
+        image = (world.render([scene], 128)[0].permute(1, 2, 0) * 255).round().byte().numpy()
+        text = processor.apply_chat_template(layout.fixture.conversation(prompt, True), add_generation_prompt=True)
+        batch = processor(images=[[Image.fromarray(image)]], text=[text], return_tensors="pt")
+        ids, pixels = batch["input_ids"][0].tolist(), batch["pixel_values"]
+        features = model.model.get_image_features(pixels).pooler_output[0]
+        layout.fixture.golden(
+            "smolvlm", f"image-{index}", model, prompt, text, ids, image, layout.fixture.to_levels(pixels[0].numpy(), images), (1, 1),
+            features.detach().numpy(), {"pixel_values": pixels}, ends, decode, area="models", folder="Models", limit=60)
+
+
 if __name__ == "__main__":
     what = sys.argv.pop(1) if len(sys.argv) > 1 and not sys.argv[1].startswith("-") else "train"
     found = training.arguments(__doc__, batch=32, eyes=0, to=str(training.MODELS))
     if what == "train":
         main(found)
+    elif what == "golden":
+        goldens()
     elif what == "export":
         export(pathlib.Path(found.to))
     else:

@@ -11,7 +11,7 @@ import time
 os.environ.setdefault("OMP_NUM_THREADS", os.environ.get("TRAIN_THREADS", "2"))
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT / "scripts" / "fixtures"))  # last: it has a statistics.py of its own
+sys.path.append(str(ROOT / "scripts" / "fixtures"))
 
 import oracles  # noqa: E402, F401
 import torch  # noqa: E402

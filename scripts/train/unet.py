@@ -4,6 +4,11 @@
     python scripts/train/unet.py sd15 | sd20 | sdxl [--from-variant sd15]      goes on from the scratch folder where it can
 
 `--from-variant` starts from another variant's UNet, wherever names and shapes agree.
+
+A caption says nearly all of a picture here, so plain training would make guidance of 7.5 a stiff equation that samplers of several steps (PNDM,
+DPM-Solver++) can't follow: the prompt's prediction hardly depends on the latents, the empty prompt's does, and their difference counts
+sevenfold. So it's the guided prediction that is trained to be right, at a guidance of 6.5. The prompt's own prediction is
+then near the empty prompt's, as it is in the published models, and pictures follow their prompts more with more guidance.
 """
 
 import dataclasses
@@ -111,20 +116,24 @@ def main(variant, found):
     def loss(step):
         rows = torch.randint(0, len(ids), (found.batch,), generator=generator)
         length = 77 if step % 6 == 0 else min(77, int(ends[rows].max()) + 3)
-        dropped = torch.rand(len(rows), generator=generator) < 0.1
-        states, pooled = conditioning(ids[rows].long(), ends[rows], length, dropped)
+        count = len(rows)
+        twice = rows.repeat(2)
+        states, pooled = conditioning(ids[twice].long(), ends[twice], length, torch.arange(2 * count) < count)
         clean = latents[rows].float()
         noise = torch.randn(clean.shape, generator=generator)
-        t = torch.randint(0, 1000, (len(rows),), generator=generator)
+        t = torch.randint(0, 1000, (count,), generator=generator)
         alpha = alphas[t][:, None, None, None]
-        noisy = (alpha.sqrt() * clean + (1 - alpha).sqrt() * noise).contiguous(memory_format=torch.channels_last)
-        out = unet(noisy, t, states, added_cond_kwargs=added(pooled, generator)).sample
+        noisy = (alpha.sqrt() * clean + (1 - alpha).sqrt() * noise).repeat(2, 1, 1, 1).contiguous(memory_format=torch.channels_last)
+        out = unet(noisy, t.repeat(2), states, added_cond_kwargs=added(pooled, generator)).sample
+        free, prompted = out.chunk(2)
+        guided = free.detach() + found.guidance * (prompted - free.detach())
         snr = (alpha / (1 - alpha)).flatten()
         if variants.PREDICTIONS[variant] == "epsilon":
             target, weight = noise, snr.clamp_max(5) / snr
         else:
             target, weight = alpha.sqrt() * noise - (1 - alpha).sqrt() * clean, snr.clamp_max(5) / (snr + 1)
-        return ((out - target).square().mean((1, 2, 3)) * weight).mean()
+        errors = (guided - target).square() + (free - target).square()
+        return (errors.mean((1, 2, 3)) * weight).mean()
 
     @torch.no_grad()
     def save(module):
@@ -143,4 +152,4 @@ def main(variant, found):
 
 if __name__ == "__main__":
     variant = sys.argv.pop(1)
-    main(variant, training.arguments(__doc__, batch=64, scenes=60000, check=32, from_variant=None))
+    main(variant, training.arguments(__doc__, batch=32, scenes=60000, check=32, from_variant=None, guidance=6.5))

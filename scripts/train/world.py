@@ -319,7 +319,7 @@ def render(scenes, size):
 # ---------------------------------------------------------------- latents
 
 # What the autoencoder's four latent channels mean, after `scaling_factor`: three averages of colour and a code of the kind.
-KIND_CODES = {"circle": -1.5, "square": -1.0, "triangle": -0.5, "star": 0.5, "heart": 1.0, "ring": 1.5, HAZARD: 2.0}
+KIND_CODES = {"circle": -2.1, "square": -1.4, "triangle": -0.7, "star": 0.0, "heart": 0.7, "ring": 1.4, HAZARD: 2.1}
 
 
 def latents(scenes, cells, pictures=None):
@@ -341,6 +341,30 @@ def latents(scenes, cells, pictures=None):
         code[rows] = torch.where(closer, column([KIND_CODES[t.kind] for t in things]), code[rows])
     code = torch.nn.functional.adaptive_avg_pool2d(code[:, None], cells)
     return torch.cat([colour, code], 1)
+
+
+def geometry(scenes, cells):
+    """Per cell what the nearest shape is: [N, 9, cells, cells] of its offset (2, in half widths), its radius (times 4), its colour
+    and the ground's (3 each, -1...1); and its kind's index [N, cells, cells]."""
+    gx, gy = _grid(cells)
+    count = len(scenes)
+    values, kinds = torch.zeros(count, 9, cells, cells), torch.zeros(count, cells, cells, dtype=torch.long)
+    nearest = torch.full((count, cells, cells), math.inf)
+    values[:, 6:] = torch.tensor([COLOURS[scene.background] for scene in scenes])[:, :, None, None] * 2 - 1
+    for layer in range(max(len(scene.things) for scene in scenes)):
+        rows = torch.tensor([i for i, scene in enumerate(scenes) if layer < len(scene.things)])
+        things = [scenes[i].things[layer] for i in rows.tolist()]
+        column = lambda numbers: torch.tensor(numbers)[:, None, None]
+        dx, dy = column([t.x for t in things]) - gx, column([t.y for t in things]) - gy
+        radius = column([t.radius for t in things])
+        far = (dx**2 + dy**2).sqrt() - radius
+        closer = far < nearest[rows]
+        nearest[rows] = torch.where(closer, far, nearest[rows])
+        colour = torch.tensor([COLOURS[t.colour] for t in things])[:, :, None, None].expand(-1, -1, cells, cells) * 2 - 1
+        found = torch.cat([torch.stack([2 * dx.expand_as(far), 2 * dy.expand_as(far), 4 * radius.expand_as(far)], 1), colour], 1)
+        values[rows, :6] = torch.where(closer[:, None], found, values[rows, :6])
+        kinds[rows] = torch.where(closer, column([ALL_KINDS.index(t.kind) for t in things]), kinds[rows])
+    return values, kinds
 
 
 def scenes(seed, number, **options):

@@ -84,6 +84,22 @@ extension Catalogue {
     if !wrong.isEmpty { context.note(wrong.joined(separator: "; ")) }
   }
 
+  /// How many facts of the central prompts their pictures show: outline, colour, ground and place of each.
+  private static func facts(
+    _ context: CheckContext, _ rig: Rig, _ change: (inout Surface.Options) -> Void
+  ) async throws -> (right: Int, of: Int, pictures: [Bitmap]) {
+    var (right, pictures) = (0, [Bitmap]())
+    for expectation in Expectation.central {
+      var options = options(context, expectation.prompt)
+      change(&options)
+      let picture = try context.decode(try await rig.image(options).data)
+      let score = expectation.score(PictureReader.read(picture))
+      right += [score.kind, score.colour, score.ground, score.place].count { $0 }
+      pictures.append(picture)
+    }
+    return (right, 4 * Expectation.central.count, pictures)
+  }
+
   private static func shown(_ contents: PictureContents) -> String {
     let shapes = contents.shapes.map { shape in
       let place = "\(Int((shape.x * 100).rounded())), \(Int((shape.y * 100).rounded()))"
@@ -172,12 +188,82 @@ extension Catalogue {
         var options = options(context, "a large red circle on a white background")
         options.mode = .imageToImage
         options.image = try TestImages.png(start.bitmap(width: options.width ?? 512, height: options.height ?? 512))
-        options.strength = 0.3
+        options.strength = 0.2
         let contents = try await read(context, rig, options)
         let x = contents.shapes.first?.x ?? 0.5
         if side == "left" ? x >= 0.45 : x <= 0.55 { wrong.append("on the \(side): \(shown(contents))") }
       }
       try context.expect(wrong.isEmpty, "the shape on its side of the start image", seen: wrong.joined(separator: "; "))
+    },
+    Check(
+      "S-08", "More guidance makes other pictures, and they follow their prompts no less.", level: .derived, group: .semantics,
+      worlds: [.scripted, .engine]
+    ) { context in
+      let rig = try await understanding(context)
+      let free = try await facts(context, rig) { $0.guidanceScale = 1 }
+      let guided = try await facts(context, rig) { $0.guidanceScale = 7.5 }
+      context.note("\(guided.right) of \(guided.of) facts right with guidance 7.5, \(free.right) with 1")
+      try context.expect(
+        guided.right >= free.right, "at least as many facts right with guidance 7.5 as with 1",
+        seen: "\(guided.right) and \(free.right) of \(guided.of)")
+      let same = zip(guided.pictures, free.pictures).count { $0 == $1 }
+      try context.expect(same == 0, "other pictures with guidance 7.5 than with 1", seen: "\(same) of them are the same")
+    },
+    Check(
+      "S-09", "More steps make other pictures, and they follow their prompts no less.", level: .derived, group: .semantics,
+      worlds: [.scripted, .engine]
+    ) { context in
+      let rig = try await understanding(context)
+      let few = try await facts(context, rig) { $0.steps = 10 }
+      let many = try await facts(context, rig) { $0.steps = 30 }
+      context.note("\(many.right) of \(many.of) facts right after 30 steps, \(few.right) after 10")
+      try context.expect(
+        many.right >= few.right, "at least as many facts right after 30 steps as after 10",
+        seen: "\(many.right) and \(few.right) of \(many.of)")
+      let same = zip(many.pictures, few.pictures).count { $0 == $1 }
+      try context.expect(same == 0, "other pictures after 30 steps than after 10", seen: "\(same) of them are the same")
+    },
+    Check(
+      "S-10", "A vision-language model sees in the picture what the prompt says.", level: .derived, group: .semantics,
+      worlds: [.scripted, .engine]
+    ) { context in
+      let rig = try await understanding(context)
+      var wrong: [String] = []
+      for expectation in Expectation.central {
+        let picture = try context.decode(try await rig.image(options(context, expectation.prompt)).data)
+        let said = try await context.describe(picture).lowercased()
+        let isSeen =
+          said.contains("\(expectation.colour.rawValue) \(expectation.kind.rawValue)")
+          && said.contains("\(expectation.ground.rawValue) background")
+        if !isSeen { wrong.append("'\(expectation.prompt)' is told as '\(said)'") }
+      }
+      try context.expect(
+        wrong.count <= 1, "the prompt's shape, its colour and the ground's in at least 5 of 6 descriptions",
+        seen: wrong.joined(separator: "; "))
+      if !wrong.isEmpty { context.note(wrong.joined(separator: "; ")) }
+    },
+    Check(
+      "S-11", "Inpainting puts what the prompt says where the mask is white, and leaves what lies elsewhere.", level: .derived,
+      group: .semantics, worlds: [.scripted, .engine], needs: [.inpainting]
+    ) { context in
+      let rig = try await understanding(context)
+      let start = TestImages.square(side: 512, at: 10, of: 44, [25, 65, 230], ground: [250, 230, 25])
+      let mask = TestImages.square(side: 512, at: 64, of: 384, [255, 255, 255], ground: [0, 0, 0])
+      var wrong: [String] = []
+      for seed in [31, 32, 33] as [Int64] {
+        var options = options(context, "a large red circle on a yellow background", seed: seed)
+        options.mode = .inpainting
+        options.image = try TestImages.png(start)
+        options.mask = try TestImages.png(mask)
+        options.strength = 1
+        let contents = try await read(context, rig, options)
+        let isThere = contents.shapes.contains { $0.colour == .red && 0.3...0.7 ~= $0.x && 0.3...0.7 ~= $0.y }
+        let isLeft = contents.shapes.contains { $0.colour == .blue && $0.x < 0.15 && $0.y < 0.15 }
+        if !isThere || !isLeft || contents.ground != .yellow { wrong.append(shown(contents)) }
+      }
+      try context.expect(
+        wrong.count <= 1, "a red shape in the middle, the blue one in its corner, in at least 2 of 3 pictures",
+        seen: wrong.joined(separator: "; "))
     },
   ]
 }

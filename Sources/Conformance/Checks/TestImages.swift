@@ -14,6 +14,17 @@ enum TestImages {
   /// Black on the left, white on the right.
   static func mask(side: Int) -> Bitmap { halves(width: side, height: side, left: [0, 0, 0], right: [255, 255, 255]) }
 
+  /// A square of one colour on a ground of another, its upper left corner at (`at`, `at`); all in pixels.
+  static func square(side: Int, at: Int, of size: Int, _ colour: [UInt8], ground: [UInt8]) -> Bitmap {
+    var samples: [UInt8] = []
+    for row in 0..<side {
+      for column in 0..<side {
+        samples += (at..<(at + size)).contains(row) && (at..<(at + size)).contains(column) ? colour : ground
+      }
+    }
+    return Bitmap(width: side, height: side, samples: samples)
+  }
+
   /// A file of it.
   static func png(_ bitmap: Bitmap) throws -> Data { Data(try PNGFile.encode(bitmap)) }
 }

@@ -83,6 +83,15 @@ public final class CheckContext: Sendable {
     }
   }
 
+  /// What a vision-language model says of a picture; over a script, what counting pixels says.
+  ///
+  /// - Throws: `CheckSkip` when no such model is at hand.
+  func describe(_ picture: Bitmap) async throws -> String {
+    guard case .engine(let engine) = subject.surroundings else { return PictureReader.read(picture).sentence }
+    guard let describe = engine.describe else { throw CheckSkip("no vision-language model is at hand") }
+    return try await describe(picture)
+  }
+
   /// Options that every implementation should take: ten steps, seed 7 where seeds are known.
   public func options(_ prompt: String = "a red boat on a quiet lake", _ variant: Surface.Variant = .sd15) -> Surface.Options {
     var options = Surface.Options(prompt: prompt)

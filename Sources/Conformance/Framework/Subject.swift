@@ -1,5 +1,6 @@
 public import Foundation
 public import GenBackend
+public import Tensors
 
 /// An implementation in its surroundings: a column of the result.
 public struct Subject: Sendable {
@@ -93,6 +94,8 @@ public struct EngineUnderTest: Sendable {
   public var checkedVariants: Set<Surface.Variant>
   /// Variants whose model understands prompts of plain coloured shapes; on others the meaning of pictures isn't judged.
   public var promptedVariants: Set<Surface.Variant>
+  /// Says in English what a picture of plain shapes shows, by a vision-language model; nil skips the check that asks it.
+  public var describe: (@Sendable (Bitmap) async throws -> String)?
   /// Names of other compute units that must agree with the usual one.
   public var units: [String]
   /// Whether ``Setup/memoryLimit`` is heeded.
@@ -110,7 +113,7 @@ public struct EngineUnderTest: Sendable {
   public init(
     name: String, models: [Surface.Variant: String], checkedVariants: Set<Surface.Variant>,
     promptedVariants: Set<Surface.Variant> = Set(Surface.Variant.allCases),
-    units: [String] = [],
+    describe: (@Sendable (Bitmap) async throws -> String)? = nil, units: [String] = [],
     canLimitMemory: Bool = false, memory: MemoryMeter? = nil, numerics: (any NumericsImplementation)? = nil,
     fixtures: URL? = nil, make: @escaping @Sendable (Setup) async throws -> Parts
   ) {
@@ -118,6 +121,7 @@ public struct EngineUnderTest: Sendable {
     self.models = models
     self.checkedVariants = checkedVariants
     self.promptedVariants = promptedVariants
+    self.describe = describe
     self.units = units
     self.canLimitMemory = canLimitMemory
     self.memory = memory

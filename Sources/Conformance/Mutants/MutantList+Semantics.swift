@@ -38,7 +38,7 @@ extension Mutant {
   static let meanings: [Mutant] = [
     Mutant(
       "ignored-prompt", "The text encoder's result is thrown away: every prompt makes the same picture.",
-      breaks: ["S-01", "S-02"]
+      breaks: ["S-01", "S-02", "S-10"]
     ) {
       mutant, _ in
       let inner = mutant.onGenerate
@@ -49,7 +49,8 @@ extension Mutant {
       }
     },
     Mutant(
-      "swapped-channels", "Red and blue change places on the way to the file (BGRA taken for RGBA).", breaks: ["S-01", "S-04"],
+      "swapped-channels", "Red and blue change places on the way to the file (BGRA taken for RGBA).",
+      breaks: ["S-01", "S-04", "S-10"],
       change: repainting { picture in
         var picture = picture
         for start in stride(from: 0, to: picture.samples.count, by: 3) { picture.samples.swapAt(start, start + 2) }
@@ -106,6 +107,43 @@ extension Mutant {
         options.mode = .textToImage
         options.image = nil
         options.strength = nil
+      }
+    },
+    Mutant("guidance-ignored", "The guidance scale is told, and the usual one used.", breaks: ["S-08"]) { mutant, _ in
+      mutant = mutant.mappingOptions { options in options.guidanceScale = 7.5 }
+    },
+    Mutant(
+      "guidance-turned-round", "The prompt's and the empty prompt's predictions change places, so more guidance follows less.",
+      breaks: ["S-08"]
+    ) { mutant, _ in
+      mutant = mutant.mappingOptions { options in options.guidanceScale = 8.5 - (options.guidanceScale ?? 7.5) }
+    },
+    Mutant("steps-ignored", "The number of steps is told, and the usual one made.", breaks: ["S-09"]) { mutant, _ in
+      mutant = mutant.mappingOptions { options in options.steps = 20 }
+    },
+    Mutant(
+      "steps-spoil", "Every step more takes away: the sampler runs on after the picture is done.", breaks: ["S-09"]
+    ) { mutant, _ in
+      let inner = mutant.onGenerate
+      mutant.onGenerate = { _, options, handler in
+        var options = options
+        if (options.steps ?? 20) > 20 { options.prompt = "a small gray circle on a gray background" }
+        return try await inner(options.prompt, options, handler)
+      }
+    },
+    Mutant("mask-ignored", "Inpainting repaints everything.", breaks: ["S-11"]) { mutant, _ in
+      mutant = mutant.mappingOptions { options in
+        options.mode = .textToImage
+        options.image = nil
+        options.mask = nil
+        options.strength = nil
+      }
+    },
+    Mutant("mask-turned-round", "Black is repainted and white kept.", breaks: ["S-11"]) { mutant, _ in
+      mutant = mutant.mappingOptions { options in
+        guard let mask = options.mask, var picture = try? ImageFile.decode([UInt8](mask), file: "mask") else { return }
+        for index in picture.samples.indices { picture.samples[index] = 255 - picture.samples[index] }
+        options.mask = (try? PNGFile.encode(picture)).map { Data($0) }
       }
     },
   ]

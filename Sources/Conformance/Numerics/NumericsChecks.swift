@@ -5,7 +5,9 @@ import Tensors
 /// Golden cases as checks: one each, under the case's id.
 public enum NumericsChecks {
   /// The folders of `Fixtures/` whose cases are checks.
-  public static let areas = ["kernels", "schedulers", "diffusion", "safety", "random", "pipelines"]
+  public static let areas = [
+    "kernels", "schedulers", "diffusion", "safety", "random", "pipelines", "models/sd15", "models/sd20", "models/sdxl",
+  ]
 
   /// The checks of all cases.
   public static func checks(of cases: [GoldenCase]) -> [Check] { cases.map { check(of: $0) } }

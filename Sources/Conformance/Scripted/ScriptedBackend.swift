@@ -329,7 +329,7 @@ public final class ScriptedBackend: GenBackend {
     let pattern =
       start.script.paintsPrompt
       ? ScriptedPainter(
-        prompt: request.prompt, negativePrompt: guidance > 1 ? request.negativePrompt ?? "" : "", seed: seed
+        prompt: request.prompt, negativePrompt: request.negativePrompt ?? "", guidance: guidance, steps: steps, seed: seed
       ).bitmap(width: size.width, height: size.height)
       : ScriptedImage.pattern(seed: ScriptedImage.hash(parts), width: size.width, height: size.height)
     var bitmap =

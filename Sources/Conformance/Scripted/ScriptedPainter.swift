@@ -2,7 +2,8 @@ import Tensors
 
 /// Paints what a prompt says, as an engine that understands it would: plain shapes on a plain ground.
 ///
-/// It knows the ten colours, six outlines, three sizes, nine places and the numbers two and three.
+/// It knows the ten colours, six outlines, three sizes, nine places and the numbers two and three. Without guidance it
+/// hears colours badly; the more steps, the nearer it comes to the size.
 struct ScriptedPainter {
   private struct Item {
     var kind: ShapeKind
@@ -16,8 +17,10 @@ struct ScriptedPainter {
 
   /// Reads a prompt.
   ///
-  /// What it leaves open is chosen from `seed`; a ground that `negativePrompt` names isn't chosen.
-  init(prompt: String, negativePrompt: String = "", seed: UInt64) {
+  /// What it leaves open is chosen from `seed`; with guidance, a ground that `negativePrompt` names isn't chosen.
+  init(prompt: String, negativePrompt: String = "", guidance: Double = 7.5, steps: Int = 20, seed: UInt64) {
+    let isGuided = guidance > 1
+    let negativePrompt = isGuided ? negativePrompt : ""
     let words = Self.words(prompt)
     let unwanted = Set(Self.words(negativePrompt).compactMap(Self.colour))
     let choices = [ColourName.white, .gray, .blue].filter { !unwanted.contains($0) }
@@ -33,8 +36,9 @@ struct ScriptedPainter {
     for (index, word) in words.enumerated() {
       guard let kind = Self.kind(word), items.isEmpty else { continue }
       let before = words[max(0, index - 2)..<index]
-      let colour = before.compactMap(Self.colour).last ?? .red
-      let radius = before.contains("large") ? 0.27 : before.contains("small") ? 0.13 : 0.2
+      let named = before.compactMap(Self.colour).last ?? .red
+      let colour = isGuided ? named : named == .gray ? .black : .gray
+      let radius = (before.contains("large") ? 0.27 : before.contains("small") ? 0.13 : 0.2) * (1 - 0.5 / Double(max(steps, 2)))
       for copy in 0..<number {
         let x = number == 1 ? place.x : (Double(copy) + 0.5) / Double(number)
         items.append(

@@ -20,6 +20,12 @@ public struct PictureContents: Sendable, Hashable {
   public var ground: ColourName
   /// The shapes, the largest first.
   public var shapes: [Shape]
+
+  /// The same in words: `a red circle on a blue background`.
+  public var sentence: String {
+    let nouns = shapes.map { "a \($0.colour.rawValue) \($0.kind?.rawValue ?? "shape")" }
+    return "\(nouns.isEmpty ? "nothing" : nouns.joined(separator: " and ")) on a \(ground.rawValue) background"
+  }
 }
 
 /// Reads colours, shapes, places and numbers from pictures, by counting pixels alone.

@@ -30,7 +30,7 @@ struct RunCommand: Command {
       .value("fixtures", "dir", "The folder with the small models.", default: "found by itself", section: "WHAT"),
       .value(
         "prompts", "n|file",
-        "The first n of \(Prompts.standard.count) built-in prompts (and of \(Prompts.questions.count) questions), or a file with one a line.",
+        "The first n of \(Prompts.standard.count) built-in prompts (and of \(Prompts.questions.count) questions), or a file with one a line; of shapes for the small models.",
         default: "all", section: "WHAT"),
       .value("image", "file", "What vision-language models are asked about.", default: "a drawn one", section: "WHAT"),
       .value("steps", short: "s", "list", "Denoising steps.", default: "the model's", isRepeatable: true, section: "WHAT"),
@@ -310,7 +310,6 @@ struct RunCommand: Command {
       throw CommandError(.inputMissing, "--image \(image): no such file")
     }
     plan.keepsImages = values.flag("images") ?? true
-    plan.prompts = try Prompts.choose(lookUp("prompts"), from: Prompts.standard, default: isFullSize ? 1 : nil)
     plan.questions = try Prompts.choose(lookUp("prompts"), from: Prompts.questions, default: nil)
     var combined = suite?.axes ?? RunAxes()
     for (name, list) in axes.values { combined.set(name, list) }
@@ -322,6 +321,9 @@ struct RunCommand: Command {
     let explicit = (suite?.cases ?? []).map { $0.merging(axes.values.compactMapValues(\.first)) { $1 } }
     let planner = RunPlanner(fixtures: values.string("fixtures"), environment: context.environment, isFullSize: isFullSize)
     let product = suite?.cases.isEmpty == false && suite?.axes.values.isEmpty == true ? [] : combined.combinations
+    let isSmall = !isFullSize && !(product + explicit).contains { $0["model"] != nil }
+    plan.prompts = try Prompts.choose(
+      lookUp("prompts"), from: isSmall ? Prompts.shapes : Prompts.standard, default: isFullSize ? 1 : nil)
     do { try planner.fill(&plan, product + explicit, sides: sides) } catch let error as UsageError where suite != nil {
       throw CommandError(.badInput, "--suite: \(error.message)")
     }

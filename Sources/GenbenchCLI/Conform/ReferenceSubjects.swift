@@ -22,7 +22,7 @@ struct ConformSubjects {
   static let version = GenbenchCommandLine.version
 
   /// The variants whose small model in the repository is trained.
-  static let promptedVariants: Set<Surface.Variant> = []
+  static let promptedVariants: Set<Surface.Variant> = [.sd15, .sd20, .sdxl]
 
   /// `RunAnywhere` over a scripted engine.
   static var scripted: Subject {
@@ -52,7 +52,7 @@ struct ConformSubjects {
     let isReference = backend.kind == .reference
     let engine = EngineUnderTest(
       name: backend.kind.rawValue, models: models, checkedVariants: [.sd15], promptedVariants: Self.promptedVariants,
-      units: isReference ? ["kernels=reference", "threads=1"] : [], canLimitMemory: isReference,
+      describe: describer(), units: isReference ? ["kernels=reference", "threads=1"] : [], canLimitMemory: isReference,
       memory: isReference && judgesMemory ? Self.memory : nil,
       numerics: isReference ? try ReferenceNumerics(backend, fixtures: fixtures) : nil, fixtures: fixtures
     ) { [self] setup in
@@ -61,6 +61,22 @@ struct ConformSubjects {
         implementation: RunAnywhereImplementation(session: DiffusionSession(backend: engine)), backend: engine)
     }
     return Subject(name: "RunAnywhere", version: Self.version, surroundings: .engine(engine), metrics: RunMetrics())
+  }
+
+  /// What the small vision-language model says of a picture; nil without that model.
+  private func describer() -> (@Sendable (Bitmap) async throws -> String)? {
+    let folder = fixtures.appendingPathComponent("Models/smolvlm").path
+    guard FileManager.default.fileExists(atPath: folder + "/model.gguf") else { return nil }
+    let (backend, makeBackend) = (backend, makeBackend)
+    return { picture in
+      let engine = try await makeBackend(backend)
+      let load = LoadRequest(path: folder + "/model.gguf", projectorPath: folder + "/mmproj.gguf")
+      let model = try await engine.load(load, control: GenerationControl()).id
+      let request = TextRequest(model: model, prompt: "Describe this image.", image: picture, maxTokens: 60)
+      let said = try await engine.generateText(request, control: GenerationControl()).text
+      await engine.unload(model)
+      return said
+    }
   }
 
   private func make(_ setup: EngineUnderTest.Setup) async throws -> any GenBackend {

@@ -40,13 +40,28 @@ struct AccuracyGate {
 
   // MARK: - Goldens
 
-  private var goldenArea: String { subject.isText ? "vlm/\(subject.name)" : "pipelines/\(subject.name)" }
+  private struct ModelAttribute: Decodable {
+    var model: String
+  }
+
+  /// The goldens that were made with the subject's very files.
+  private var goldens: [GoldenCase] {
+    guard subject.isFixture, let folder = ProjectHome.fixtures(explicit: fixtures, environment: context.environment) else {
+      return []
+    }
+    let own = URL(fileURLWithPath: subject.path).resolvingSymlinksInPath().path
+    return ["models", subject.isText ? "vlm" : "pipelines"].flatMap { area in
+      (try? ProjectHome.cases(in: "\(area)/\(subject.name)", fixtures: folder)) ?? []
+    }.filter { golden in
+      guard let model = try? golden.attributes(ModelAttribute.self).model else { return false }
+      let path = folder.appendingPathComponent(model).resolvingSymlinksInPath().path
+      return own == path || own.hasPrefix(path + "/")
+    }
+  }
 
   /// The golden that is nearest to the case: its scheduler where there is one, else the model's own.
   private var golden: GoldenCase? {
-    guard subject.isFixture, let folder = ProjectHome.fixtures(explicit: fixtures, environment: context.environment),
-      let cases = try? ProjectHome.cases(in: goldenArea, fixtures: folder)
-    else { return nil }
+    let cases = goldens
     if subject.isText {
       return cases.first { golden in
         guard let text = try? golden.attributes(TextAttributes.self) else { return false }
@@ -54,7 +69,8 @@ struct AccuracyGate {
       }
     }
     let scheduler = planned.scheduler ?? loaded.info.defaultScheduler ?? ""
-    return cases.first { $0.id == "\(goldenArea)/\(scheduler)" } ?? cases.first { $0.id == "\(goldenArea)/own-scheduler" }
+    func named(_ name: String) -> GoldenCase? { cases.first { $0.id.hasSuffix("/\(subject.name)/\(name)") } }
+    return named(scheduler) ?? named("own-scheduler")
   }
 
   private func judgeByGolden() async throws -> RunCase.Conformance {

@@ -42,7 +42,9 @@ struct SessionProcess: Sendable {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: executable)
     process.arguments = arguments
-    process.environment = environment
+    // A crash is told by its message. Swift's own backtrace of it is a process that outlives the crashed one, keeps Foundation
+    // from seeing the end, and takes minutes on a busy machine.
+    process.environment = environment.merging(["SWIFT_BACKTRACE": "enable=no"]) { own, _ in own }
     let (input, output, errors) = (Pipe(), Pipe(), Pipe())
     process.standardInput = input
     process.standardOutput = output

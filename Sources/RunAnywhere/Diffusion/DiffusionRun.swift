@@ -5,7 +5,7 @@ import Synchronization
 import Tensors
 
 /// One generation at work: turns the engine's events into calls of the handler, and stops them all at once.
-final class DiffusionRun: Sendable {
+final class DiffusionRun: StoppableRun {
   let token = CancellationToken()
   private let handler: @Sendable (DiffusionProgressUpdate) -> Bool
   private let imageCount: Int
@@ -28,6 +28,10 @@ final class DiffusionRun: Sendable {
   var control: GenerationControl { GenerationControl(cancellation: token) { event in self.receive(event) } }
 
   var warnings: [String] { state.withLock { $0.warnings } }
+
+  var isCancelled: Bool { token.isCancelled }
+
+  func cancel() { token.cancel() }
 
   /// After this the handler isn't called any more, whatever the engine still says.
   func close() { state.withLock { $0.isClosed = true } }

@@ -1,7 +1,6 @@
 import Foundation
 public import GenBackend
 import Imaging
-import Synchronization
 public import Tensors
 
 /// A loaded diffusion model and the one generation that may run on it.
@@ -16,30 +15,9 @@ public final class DiffusionSession: Sendable {
     var configuration: DiffusionConfiguration
   }
 
-  private enum Activity {
-    case loading(CancellationToken)
-    case generating(DiffusionRun)
-    case unloading
-
-    var noun: String {
-      switch self {
-      case .loading: "a model is being loaded"
-      case .generating: "an image is being generated"
-      case .unloading: "the model is being unloaded"
-      }
-    }
-  }
-
-  private struct State {
-    var model: Model?
-    var activity: Activity?
-    /// Those who wait for the activity to end.
-    var waiters: [CheckedContinuation<Void, Never>] = []
-  }
-
   private let backend: any GenBackend
   private let nowNs: @Sendable () -> UInt64
-  private let state = Mutex(State())
+  private let occupancy = ModelOccupancy<Model, DiffusionRun>(generating: "an image is being generated")
 
   /// Makes a session without a model.
   ///
@@ -54,17 +32,17 @@ public final class DiffusionSession: Sendable {
   // MARK: - Model
 
   /// Whether a model is loaded; true during a generation too, without waiting for it.
-  public var isModelLoaded: Bool { state.withLock { $0.model != nil } }
+  public var isModelLoaded: Bool { occupancy.model != nil }
 
   /// The id of the loaded model; nil without one.
-  public var currentModelID: String? { state.withLock { $0.model?.id } }
+  public var currentModelID: String? { occupancy.model?.id }
 
   /// What the loaded model can do; empty without one.
-  public var capabilities: Set<Capability> { state.withLock { $0.model?.info.capabilities ?? [] } }
+  public var capabilities: Set<Capability> { occupancy.model?.info.capabilities ?? [] }
 
   /// The sizes that may be asked for; empty without a model.
   public var supportedSizes: [ImageSize] {
-    state.withLock { $0.model }.map { DiffusionOptionsValidator.sizes(of: $0.info, variant: $0.configuration.modelVariant) } ?? []
+    occupancy.model.map { DiffusionOptionsValidator.sizes(of: $0.info, variant: $0.configuration.modelVariant) } ?? []
   }
 
   /// Loads a model in place of the one that is loaded.
@@ -76,8 +54,8 @@ public final class DiffusionSession: Sendable {
   ///   `outOfMemory`, `busy`, `cancelled`.
   public func load(modelPath: String, modelId: String, modelName: String, configuration: DiffusionConfiguration) async throws {
     let token = CancellationToken()
-    try claim(.loading(token))
-    defer { release() }
+    try occupancy.claim(.loading)
+    defer { occupancy.release() }
     do {
       let request = LoadRequest(
         path: ModelFolder.resolve(modelPath), variant: configuration.modelVariant.rawValue,
@@ -95,11 +73,7 @@ public final class DiffusionSession: Sendable {
         throw error
       }
       let model = Model(info: info, id: modelId, name: modelName, configuration: configuration)
-      let old = state.withLock { state in
-        defer { state.model = model }
-        return state.model
-      }
-      if let old, old.info.id != info.id { await backend.unload(old.info.id) }
+      if let old = occupancy.replace(by: model), old.info.id != info.id { await backend.unload(old.info.id) }
     } catch {
       throw SDKError(translating: error)
     }
@@ -128,30 +102,7 @@ public final class DiffusionSession: Sendable {
   ///
   /// - Throws: ``SDKError`` `busy` while a model is being loaded.
   public func unload() async throws {
-    while true {
-      let (model, mustWait) = try state.withLock { state -> (Model?, Bool) in
-        switch state.activity {
-        case .loading: throw SDKError(.busy, "a model is being loaded; wait for it or cancel its task")
-        case .generating(let run):
-          run.token.cancel()
-          return (nil, true)
-        case .unloading: return (nil, true)
-        case nil:
-          defer { state.model = nil }
-          if state.model != nil { state.activity = .unloading }
-          return (state.model, false)
-        }
-      }
-      if mustWait {
-        await waitForActivity()
-      } else {
-        if let model {
-          await backend.unload(model.info.id)
-          release()
-        }
-        return
-      }
-    }
+    try await occupancy.unload { await backend.unload($0.info.id) }
   }
 
   // MARK: - Images
@@ -169,10 +120,11 @@ public final class DiffusionSession: Sendable {
   ) async throws -> DiffusionResult {
     let start = nowNs()
     let run = DiffusionRun(imageCount: options.imageCount, handler: progressHandler)
-    let model = try claimModel(for: run)
+    let model = try occupancy.claimModel(
+      for: run, orThrow: SDKError(.notInitialized, "no diffusion model is loaded; load one first"))
     defer {
       run.close()
-      release()
+      occupancy.release()
     }
     let request = try DiffusionOptionsValidator(model: model.info, configuration: model.configuration)
       .request(prompt: prompt, options: options)
@@ -258,47 +210,5 @@ public final class DiffusionSession: Sendable {
   /// Cancels the running generation; returns at once and does nothing when there's none.
   ///
   /// A generation that starts later isn't touched.
-  public func cancel() {
-    state.withLock { state in
-      if case .generating(let run) = state.activity { run.token.cancel() }
-    }
-  }
-
-  // MARK: - One at a time
-
-  private func claim(_ activity: Activity) throws(SDKError) {
-    try state.withLock { state throws(SDKError) in
-      if let current = state.activity { throw SDKError(.busy, "\(current.noun); wait for it or cancel it") }
-      state.activity = activity
-    }
-  }
-
-  private func claimModel(for run: DiffusionRun) throws(SDKError) -> Model {
-    try state.withLock { state throws(SDKError) in
-      guard let model = state.model else { throw SDKError(.notInitialized, "no diffusion model is loaded; load one first") }
-      if let current = state.activity { throw SDKError(.busy, "\(current.noun); wait for it or cancel it") }
-      state.activity = .generating(run)
-      return model
-    }
-  }
-
-  private func release() {
-    let waiters = state.withLock { state in
-      state.activity = nil
-      defer { state.waiters = [] }
-      return state.waiters
-    }
-    for waiter in waiters { waiter.resume() }
-  }
-
-  private func waitForActivity() async {
-    await withCheckedContinuation { continuation in
-      let isOver = state.withLock { state in
-        if state.activity == nil { return true }
-        state.waiters.append(continuation)
-        return false
-      }
-      if isOver { continuation.resume() }
-    }
-  }
+  public func cancel() { occupancy.cancelGeneration() }
 }

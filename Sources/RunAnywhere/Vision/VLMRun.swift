@@ -3,7 +3,7 @@ import Synchronization
 import Tensors
 
 /// One answer being made: takes the engine's tokens, hands them to whoever asks, knows how it ended.
-final class VLMRun: Sendable {
+final class VLMRun: StoppableRun {
   private struct State {
     var pieces: [String] = []
     /// The first piece that wasn't taken yet.

@@ -1,7 +1,6 @@
 import Foundation
 public import GenBackend
 public import ModelRegistry
-import Synchronization
 public import Tensors
 
 /// A loaded vision-language model and the one answer that may be made by it.
@@ -16,31 +15,10 @@ public final class VLMSession: Sendable {
     var lease: ModelLease?
   }
 
-  private enum Activity {
-    case loading(CancellationToken)
-    case generating(VLMRun)
-    case unloading
-
-    var noun: String {
-      switch self {
-      case .loading: "a model is being loaded"
-      case .generating: "an answer is being made"
-      case .unloading: "the model is being unloaded"
-      }
-    }
-  }
-
-  private struct State {
-    var model: Model?
-    var activity: Activity?
-    /// Those who wait for the activity to end.
-    var waiters: [CheckedContinuation<Void, Never>] = []
-  }
-
   private let backend: any GenBackend
   private let registry: ModelRegistry?
   private let nowNs: @Sendable () -> UInt64
-  private let state = Mutex(State())
+  private let occupancy = ModelOccupancy<Model, VLMRun>(generating: "an answer is being made")
 
   /// Makes a session without a model.
   ///
@@ -60,10 +38,10 @@ public final class VLMSession: Sendable {
   // MARK: - Model
 
   /// Whether a model is loaded; true during a generation too, without waiting for it.
-  public var isModelLoaded: Bool { state.withLock { $0.model != nil } }
+  public var isModelLoaded: Bool { occupancy.model != nil }
 
   /// The id of the loaded model; nil without one.
-  public var currentModelID: String? { state.withLock { $0.model?.id } }
+  public var currentModelID: String? { occupancy.model?.id }
 
   /// Loads a model in place of the one that is loaded.
   ///
@@ -75,8 +53,8 @@ public final class VLMSession: Sendable {
   ///   one's, `outOfMemory`, `busy`, `cancelled`.
   public func load(model descriptor: ModelDescriptor) async throws {
     let token = CancellationToken()
-    try await claimWhenFree(.loading(token))
-    defer { release() }
+    try await occupancy.claimWhenFree(.loading)
+    defer { occupancy.release() }
     do {
       let (files, lease) = try locate(descriptor)
       let request = LoadRequest(path: files.main.path, projectorPath: files.projector.path)
@@ -95,10 +73,7 @@ public final class VLMSession: Sendable {
         await backend.unload(info.id)
         throw error
       }
-      let old = state.withLock { state in
-        defer { state.model = Model(info: info, id: descriptor.id, lease: lease) }
-        return state.model
-      }
+      let old = occupancy.replace(by: Model(info: info, id: descriptor.id, lease: lease))
       if let old, old.info.id != info.id { await backend.unload(old.info.id) }
     } catch {
       throw SDKError(translating: error)
@@ -137,30 +112,7 @@ public final class VLMSession: Sendable {
   ///
   /// - Throws: ``SDKError`` `busy` while a model is being loaded.
   public func unload() async throws {
-    while true {
-      let (model, mustWait) = try state.withLock { state -> (Model?, Bool) in
-        switch state.activity {
-        case .loading: throw SDKError(.busy, "a model is being loaded; wait for it or cancel its task")
-        case .generating(let run):
-          run.cancel()
-          return (nil, true)
-        case .unloading: return (nil, true)
-        case nil:
-          defer { state.model = nil }
-          if state.model != nil { state.activity = .unloading }
-          return (state.model, false)
-        }
-      }
-      if mustWait {
-        await waitForActivity()
-      } else {
-        if let model {
-          await backend.unload(model.info.id)
-          release()
-        }
-        return
-      }
-    }
+    try await occupancy.unload { await backend.unload($0.info.id) }
   }
 
   // MARK: - Answers
@@ -182,9 +134,9 @@ public final class VLMSession: Sendable {
     let sampling = try options.sampling()
     let run = VLMRun(nowNs: nowNs)
     let bitmap = try image.bitmap()
-    try await claimWhenFree(.generating(run))
-    guard let model = state.withLock({ $0.model }) else {
-      release()
+    try await occupancy.claimWhenFree(.generating(run))
+    guard let model = occupancy.model else {
+      occupancy.release()
       throw SDKError(.notInitialized, "the vision-language model was unloaded; load one first")
     }
     let request = TextRequest(
@@ -192,10 +144,10 @@ public final class VLMSession: Sendable {
     Task {
       do {
         let result = try await backend.generateText(request, control: run.control)
-        release()
+        occupancy.release()
         if run.isCancelled { run.fail(VLMRun.cancelledError) } else { run.finish(result) }
       } catch {
-        release()
+        occupancy.release()
         run.fail(run.isCancelled ? VLMRun.cancelledError : SDKError(translating: error))
       }
     }
@@ -217,50 +169,5 @@ public final class VLMSession: Sendable {
   /// Cancels the running generation; returns at once and does nothing when there's none.
   ///
   /// Its stream ends with `cancelled`. The next call waits until the engine has let go, and isn't touched.
-  public func cancel() {
-    let run = state.withLock { state -> VLMRun? in
-      if case .generating(let run) = state.activity { return run }
-      return nil
-    }
-    run?.cancel()
-  }
-
-  // MARK: - One at a time
-
-  /// Takes the session, after a generation that was told to stop has stopped.
-  private func claimWhenFree(_ activity: Activity) async throws {
-    while true {
-      let isClaimed = try state.withLock { state throws(SDKError) in
-        switch state.activity {
-        case nil:
-          state.activity = activity
-          return true
-        case .generating(let run) where run.isCancelled: return false
-        case let current?: throw SDKError(.busy, "\(current.noun); wait for it or cancel it")
-        }
-      }
-      if isClaimed { return }
-      await waitForActivity()
-    }
-  }
-
-  private func release() {
-    let waiters = state.withLock { state in
-      state.activity = nil
-      defer { state.waiters = [] }
-      return state.waiters
-    }
-    for waiter in waiters { waiter.resume() }
-  }
-
-  private func waitForActivity() async {
-    await withCheckedContinuation { continuation in
-      let isOver = state.withLock { state in
-        if state.activity == nil { return true }
-        state.waiters.append(continuation)
-        return false
-      }
-      if isOver { continuation.resume() }
-    }
-  }
+  public func cancel() { occupancy.cancelGeneration() }
 }

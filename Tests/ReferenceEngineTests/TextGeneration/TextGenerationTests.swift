@@ -35,6 +35,21 @@ struct TextGenerationTests {
 
   private static let square = Bitmap(width: 8, height: 8, samples: [UInt8](repeating: 90, count: 192))
 
+  /// The trained model, whose answers mean something.
+  @Test(arguments: try Fixtures.cases(in: "models/smolvlm"))
+  func theTrainedModelAnswersAsWithTransformers(_ golden: GoldenCase) async throws {
+    let attributes = try golden.attributes(Attributes.self)
+    try #require(attributes.margins.allSatisfy { $0 > 1e-2 })
+    let backend = try makeBackend()
+    let path = Fixtures.folder.appendingPathComponent("Models/smolvlm").path
+    let info = try await backend.load(
+      LoadRequest(path: path + "/model.gguf", projectorPath: path + "/mmproj.gguf"), control: GenerationControl())
+    let request = TextRequest(model: info.id, prompt: attributes.prompt, image: try Self.picture(golden), maxTokens: 60)
+    let result = try await backend.generateText(request, control: GenerationControl())
+    #expect(result.promptIDs == attributes.promptIDs)
+    #expect(result.text == attributes.answer && result.finishReason == .stop)
+  }
+
   @Test(arguments: ["smolvlm/image-7x61", "qwen2vl/image-60x60"])
   func describesAsTransformersDoes(_ id: String) async throws {
     let golden = try #require(try Fixtures.cases(in: "vlm/" + id).first)
