@@ -42,6 +42,12 @@ struct TextCommandTests {
     #expect(files.err.contains("prompt tokens"))
   }
 
+  @Test func theTrainedModelIsTheDefault() async throws {
+    let told = await genbench("describe", "--image", image, "--max-tokens", "3", backend: nil)
+    let named = await genbench("describe", "--variant", "smolvlm", "--image", image, "--max-tokens", "3", backend: nil)
+    #expect(told.status.code == 0 && !told.out.isEmpty && told.out == named.out)
+  }
+
   @Test func completeContinuesAndAnswers() async throws {
     let words = ["complete", "--model", model("smolvlm", "model"), "--prompt", "a fox", "--max-tokens", "3", "--json"]
     let chat = await genbench(words, backend: nil)
@@ -57,8 +63,7 @@ struct TextCommandTests {
     let cut = try folder.write(try Data(contentsOf: URL(fileURLWithPath: main)).prefix(2000), to: "cut.gguf")
     let cases: [([String], Int32, String)] = [
       (["describe", "--model", main, "--image", image, "--prompt", "x"], 64, "--mmproj"),
-      (["describe", "--image", image, "--prompt", "x"], 64, "--model"),
-      (["describe", "--mmproj", projector, "--image", image], 64, "--variant"),
+      (["describe", "--mmproj", projector, "--image", image], 64, "--model"),
       (["describe", "--variant", "smolvlm", "--prompt", "x"], 64, "--image"),
       (["describe", "--variant", "smolvlm", "--image", image, "--max-tokens", "0"], 64, "--max-tokens"),
       (["describe", "--variant", "smolvlm", "--image", image, "--temperature", "nan"], 64, "--temperature"),

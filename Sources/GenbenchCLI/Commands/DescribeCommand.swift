@@ -16,7 +16,8 @@ struct DescribeCommand: Command {
       .value("model", short: "m", "path|id", "The language model, a .gguf file or a downloaded model's id.", section: "MODEL"),
       .value("mmproj", "path", "Its projector, a .gguf file; a downloaded model brings its own.", section: "MODEL"),
       .value(
-        "variant", "name", "The family; without --model, the repository's small model of it.", values: ["smolvlm", "qwen2vl"],
+        "variant", "name", "The family; without --model, the repository's small model of it.", default: "smolvlm",
+        values: ["smolvlm", "qwen2vl"],
         section: "MODEL"),
       .value("fixtures", "dir", "The folder with the small models.", default: "found by itself", section: "MODEL"),
       .flag("raw", "Take the prompt as it is, the image's marker in it, without the chat template."),
@@ -37,13 +38,10 @@ struct DescribeCommand: Command {
     prompt = values.string("prompt") ?? "Describe this image."
     model = values.string("model")
     projector = values.string("mmproj")
-    variant = values.string("variant")
+    variant = values.string("variant") ?? (model == nil ? "smolvlm" : nil)
     fixtures = values.string("fixtures")
     isRaw = values.flag("raw") ?? false
     options = try TextOptions(values)
-    if model == nil, variant == nil {
-      throw UsageError("Missing expected argument '--model <path>' (or '--variant <name>' for a small model)")
-    }
     if model == nil, projector != nil { throw UsageError("--mmproj needs --model, the language model that it belongs to") }
   }
 

@@ -76,13 +76,10 @@ struct GenerateCommand: Command {
 
   init(_ values: ParsedValues) throws(UsageError) {
     model = values.string("model")
-    variant = values.string("variant")
     fixtures = values.string("fixtures")
     isFullSize = values.flag("full-size") ?? false
+    variant = values.string("variant") ?? (model == nil && !isFullSize ? "sd15" : nil)
     try ModelLocation.check(model: model, variant: variant, isFullSize: isFullSize)
-    guard model != nil || variant != nil else {
-      throw UsageError("Missing expected argument '--model <path>' (or '--variant <name>' for a small model)")
-    }
     backend = try BackendSpecification(values)
     load = LoadRequest(path: "", variant: variant, predictionType: values.string("prediction-type"))
     switch values.flag("safety-checker") {
