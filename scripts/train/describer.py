@@ -224,7 +224,7 @@ def answer(model, tokenizer, pictures, questions_):
 
 def measure(model, tokenizer, count, seed, tell=3):
     rng = random.Random(seed)
-    scenes = [world.random_scene(rng, count=1, only_held_out=True) for _ in range(count // 2)]
+    scenes = [world.random_scene(rng, count=1, only_held_out=True, hazard=False) for _ in range(count // 2)]
     scenes += [world.random_scene(rng, allow_held_out=True) for _ in range(count - count // 2)]
     from PIL import Image
 
