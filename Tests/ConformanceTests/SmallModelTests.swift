@@ -9,7 +9,7 @@ import Testing
 
 /// The trained models of the repository draw what prompts say.
 ///
-/// Whether they compute what diffusers and transformers do with the same files is judged by the goldens of `Fixtures/models`.
+/// Whether they compute what diffusers and transformers do with the same files is judged by the goldens of `Fixtures/small-models`.
 @Suite(.serialized) struct SmallModelTests {
   private static func picture(
     _ backend: any GenBackend, _ model: ModelID, _ prompt: String, steps: Int = 20, checksSafety: Bool = false

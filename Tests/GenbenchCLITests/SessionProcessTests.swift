@@ -57,7 +57,8 @@ struct SessionProcessTests {
     let pids = run.cases[0].sessions.map(\.pid)
     #expect(Set(pids).count == 2 && !pids.contains(ProcessInfo.processInfo.processIdentifier))
     #expect(
-      run.cases[0].conformance?.result == .pass && run.cases[0].conformance?.policy.hasPrefix("golden:models/sd15/") == true)
+      run.cases[0].conformance?.result == .pass && run.cases[0].conformance?.policy.hasPrefix("golden:small-models/sd15/") == true
+    )
     #expect(run.environment.probe != nil && (run.cases[0].work?["unet"]?.flop ?? 0) > 0)
     #expect(run.faults.isEmpty && run.cases[0].summary("harness_overhead_ns") != nil)
     let names = try FileManager.default.contentsOfDirectory(atPath: folder.path("out"))

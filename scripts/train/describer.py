@@ -5,7 +5,7 @@ One tile of 64 x 64 pixels is 16 image tokens. It is written as llama.cpp's conv
 
     python scripts/train/describer.py train | measure | export [--to FOLDER] | golden
 
-`golden` writes Fixtures/models/smolvlm: what transformers makes of the exported files.
+`golden` writes Fixtures/small-models/smolvlm: what transformers makes of the exported files.
 """
 
 import pathlib
@@ -277,7 +277,7 @@ def goldens():
         features = model.model.get_image_features(pixels).pooler_output[0]
         layout.fixture.golden(
             "smolvlm", f"image-{index}", model, prompt, text, ids, image, layout.fixture.to_levels(pixels[0].numpy(), images), (1, 1),
-            features.detach().numpy(), {"pixel_values": pixels}, ends, decode, area="models", folder="Models", limit=60)
+            features.detach().numpy(), {"pixel_values": pixels}, ends, decode, area="small-models", folder="Models", limit=60)
 
 
 if __name__ == "__main__":

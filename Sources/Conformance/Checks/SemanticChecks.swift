@@ -100,6 +100,21 @@ extension Catalogue {
     return (right, 4 * Expectation.central.count, pictures)
   }
 
+  /// Fails unless more of a setting makes other pictures, of which no fewer facts are right.
+  private static func expectMoreHelps<Value>(
+    _ context: CheckContext, _ rig: Rig, _ what: String, from low: Value, to high: Value,
+    _ set: (inout Surface.Options, Value) -> Void
+  ) async throws {
+    let less = try await facts(context, rig) { set(&$0, low) }
+    let more = try await facts(context, rig) { set(&$0, high) }
+    context.note("\(more.right) of \(more.of) facts right with \(what) \(high), \(less.right) with \(low)")
+    try context.expect(
+      more.right >= less.right, "at least as many facts right with \(what) \(high) as with \(low)",
+      seen: "\(more.right) and \(less.right) of \(more.of)")
+    let same = zip(more.pictures, less.pictures).count { $0 == $1 }
+    try context.expect(same == 0, "other pictures with \(what) \(high) than with \(low)", seen: "\(same) of them are the same")
+  }
+
   private static func shown(_ contents: PictureContents) -> String {
     let shapes = contents.shapes.map { shape in
       let place = "\(Int((shape.x * 100).rounded())), \(Int((shape.y * 100).rounded()))"
@@ -200,28 +215,14 @@ extension Catalogue {
       worlds: [.scripted, .engine]
     ) { context in
       let rig = try await understanding(context)
-      let free = try await facts(context, rig) { $0.guidanceScale = 1 }
-      let guided = try await facts(context, rig) { $0.guidanceScale = 7.5 }
-      context.note("\(guided.right) of \(guided.of) facts right with guidance 7.5, \(free.right) with 1")
-      try context.expect(
-        guided.right >= free.right, "at least as many facts right with guidance 7.5 as with 1",
-        seen: "\(guided.right) and \(free.right) of \(guided.of)")
-      let same = zip(guided.pictures, free.pictures).count { $0 == $1 }
-      try context.expect(same == 0, "other pictures with guidance 7.5 than with 1", seen: "\(same) of them are the same")
+      try await expectMoreHelps(context, rig, "guidance", from: 1, to: 7.5) { $0.guidanceScale = $1 }
     },
     Check(
       "S-09", "More steps make other pictures, and they follow their prompts no less.", level: .derived, group: .semantics,
       worlds: [.scripted, .engine]
     ) { context in
       let rig = try await understanding(context)
-      let few = try await facts(context, rig) { $0.steps = 10 }
-      let many = try await facts(context, rig) { $0.steps = 30 }
-      context.note("\(many.right) of \(many.of) facts right after 30 steps, \(few.right) after 10")
-      try context.expect(
-        many.right >= few.right, "at least as many facts right after 30 steps as after 10",
-        seen: "\(many.right) and \(few.right) of \(many.of)")
-      let same = zip(many.pictures, few.pictures).count { $0 == $1 }
-      try context.expect(same == 0, "other pictures after 30 steps than after 10", seen: "\(same) of them are the same")
+      try await expectMoreHelps(context, rig, "steps", from: 10, to: 30) { $0.steps = $1 }
     },
     Check(
       "S-10", "A vision-language model sees in the picture what the prompt says.", level: .derived, group: .semantics,

@@ -6,7 +6,8 @@ import Tensors
 public enum NumericsChecks {
   /// The folders of `Fixtures/` whose cases are checks.
   public static let areas = [
-    "kernels", "schedulers", "diffusion", "safety", "random", "pipelines", "models/sd15", "models/sd20", "models/sdxl",
+    "kernels", "schedulers", "diffusion", "safety", "random", "pipelines", "small-models/sd15", "small-models/sd20",
+    "small-models/sdxl",
   ]
 
   /// The checks of all cases.

@@ -50,7 +50,7 @@ struct AccuracyGate {
       return []
     }
     let own = URL(fileURLWithPath: subject.path).resolvingSymlinksInPath().path
-    return ["models", subject.isText ? "vlm" : "pipelines"].flatMap { area in
+    return ["small-models", subject.isText ? "vlm" : "pipelines"].flatMap { area in
       (try? ProjectHome.cases(in: "\(area)/\(subject.name)", fixtures: folder)) ?? []
     }.filter { golden in
       guard let model = try? golden.attributes(ModelAttribute.self).model else { return false }

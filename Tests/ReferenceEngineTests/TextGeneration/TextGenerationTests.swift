@@ -36,7 +36,7 @@ struct TextGenerationTests {
   private static let square = Bitmap(width: 8, height: 8, samples: [UInt8](repeating: 90, count: 192))
 
   /// The trained model, whose answers mean something.
-  @Test(arguments: try Fixtures.cases(in: "models/smolvlm"))
+  @Test(arguments: try Fixtures.cases(in: "small-models/smolvlm"))
   func theTrainedModelAnswersAsWithTransformers(_ golden: GoldenCase) async throws {
     let attributes = try golden.attributes(Attributes.self)
     try #require(attributes.margins.allSatisfy { $0 > 1e-2 })
