@@ -1,15 +1,10 @@
 import Synchronization
 
-#if canImport(Darwin)
-  import Darwin
-#else
-  import Glibc
-#endif
-
-/// Keeps freed activation buffers for the next tensor of the same size.
+/// The memory of tensors: taken from the system once and used again.
 ///
-/// A network asks for the same few sizes again and again; giving a large block back to the system each time would make
-/// it fault in fresh zero pages on every use. Blocks under `smallestKept` bytes go straight to the allocator.
+/// A network asks for the same sizes again and again; giving a large block back to the system each time would make it fault in
+/// fresh zero pages on every use. So large blocks are cut from ``AddressSpan``s, whose memory is kept until ``trim()``. Blocks
+/// under `smallestKept` bytes come straight from the allocator.
 public final class BufferPool: Sendable {
   /// The pool that new tensors of the current task use; ``withOwnPool(_:)`` changes it.
   @TaskLocal public static var current = BufferPool()
@@ -25,7 +20,7 @@ public final class BufferPool: Sendable {
   public struct Statistics: Sendable, Equatable {
     /// Bytes in tensors that are alive.
     public var liveBytes = 0
-    /// Bytes kept for reuse.
+    /// Bytes that are kept for the next tensors: large pages, less the tensors that are alive in them.
     public var idleBytes = 0
     /// The largest sum of live and idle bytes since the last `resetPeak()`.
     public var peakBytes = 0
@@ -34,107 +29,126 @@ public final class BufferPool: Sendable {
   }
 
   static let smallestKept = 64 << 10
-  static let smallestMapped = 1 << 20
   static let alignment = 64
+  /// Address space of a span; it costs nothing until it's used.
+  private static let spanSize = 1 << 30
 
   private struct State: ~Copyable {
-    var idle: [Int: [UInt]] = [:]  // capacity in bytes -> addresses
-    var statistics = Statistics()
+    var spans: [AddressSpan] = []
+    /// Live bytes in spans, and those from the allocator.
+    var largeBytes = 0
+    var smallBytes = 0
+    var peakBytes = 0
+    var peakLiveBytes = 0
+
+    var backedBytes: Int { spans.reduce(0) { $0 + $1.backedCount } * AddressSpan.pageSize }
+
+    mutating func notePeak() {
+      peakLiveBytes = max(peakLiveBytes, largeBytes + smallBytes)
+      peakBytes = max(peakBytes, backedBytes + smallBytes)
+    }
+
+    /// A large block's address.
+    mutating func take(_ count: Int) -> UInt {
+      for index in spans.indices {
+        if let address = spans[index].take(count) { return address }
+      }
+      guard var span = AddressSpan(byteCount: max(count, spanSize)) ?? AddressSpan(byteCount: count),
+        let address = span.take(count)
+      else {
+        fatalError("no memory for a tensor of \(count) bytes; the size was planned to fit, so the system's limit has changed")
+      }
+      spans.append(span)
+      return address
+    }
+
+    /// Returns unused memory, so that live and idle bytes stay within a sixteenth of the most that was ever alive, and a page a span.
+    mutating func releaseSurplus() {
+      let allowed = peakLiveBytes + peakLiveBytes / 16 - smallBytes
+      var surplus = backedBytes / AddressSpan.pageSize - allowed / AddressSpan.pageSize - spans.count
+      for index in spans.indices.reversed() where surplus > 0 {
+        let before = spans[index].backedCount
+        spans[index].release(keeping: max(0, before - surplus))
+        surplus -= before - spans[index].backedCount
+      }
+    }
   }
   private let state = Mutex(State())
 
   init() {}
 
-  /// Sizes are rounded so that nearly equal requests share blocks: to 64 bytes, or to 1/16 of their power of two.
+  deinit {
+    // No tensor is alive: each one holds its pool.
+    state.withLock { state in
+      for span in state.spans { span.unmap() }
+    }
+  }
+
+  /// Sizes are rounded to 64 bytes, those of large blocks to 4,096.
   static func capacity(for byteCount: Int) -> Int {
-    let step =
-      byteCount < smallestKept ? alignment : max(alignment, (1 << (Int.bitWidth - 1 - byteCount.leadingZeroBitCount)) / 16)
+    let step = byteCount < smallestKept ? alignment : 4096
     return max(step, (byteCount + step - 1) / step * step)
   }
 
   /// A block of at least `byteCount` bytes, undefined content.
-  ///
-  /// Taken from the idle blocks when one fits without wasting more than a fifth of it. When none does, idle blocks are given
-  /// back first, so that live and idle bytes together stay within a sixteenth of the most that was ever alive at once.
   func allocate(byteCount: Int) -> (pointer: UnsafeMutableRawPointer, capacity: Int) {
     let wanted = Self.capacity(for: byteCount)
-    let (reused, surplus) = state.withLock { state -> ((UInt, Int)?, [(UInt, Int)]) in
-      if wanted >= Self.smallestKept,
-        let fitting = state.idle.keys.lazy.filter({ $0 >= wanted && $0 <= wanted + wanted / 4 }).min(),
-        let address = state.idle[fitting]?.popLast()
-      {
-        if state.idle[fitting]?.isEmpty == true { state.idle[fitting] = nil }
-        state.statistics.idleBytes -= fitting
-        state.statistics.liveBytes += fitting
-        state.statistics.peakLiveBytes = max(state.statistics.peakLiveBytes, state.statistics.liveBytes)
-        return ((address, fitting), [])
+    guard wanted >= Self.smallestKept else {
+      state.withLock { state in
+        state.smallBytes += wanted
+        state.notePeak()
       }
-      state.statistics.liveBytes += wanted
-      state.statistics.peakLiveBytes = max(state.statistics.peakLiveBytes, state.statistics.liveBytes)
-      var surplus: [(UInt, Int)] = []
-      let allowed = state.statistics.peakLiveBytes + state.statistics.peakLiveBytes / 16
-      while state.statistics.liveBytes + state.statistics.idleBytes > allowed, let largest = state.idle.keys.max(),
-        let address = state.idle[largest]?.popLast()
-      {
-        if state.idle[largest]?.isEmpty == true { state.idle[largest] = nil }
-        state.statistics.idleBytes -= largest
-        surplus.append((address, largest))
-      }
-      state.statistics.peakBytes = max(state.statistics.peakBytes, state.statistics.liveBytes + state.statistics.idleBytes)
-      return (nil, surplus)
+      return (.allocate(byteCount: wanted, alignment: Self.alignment), wanted)
     }
-    for (address, capacity) in surplus { Self.release(address, capacity: capacity) }
-    if let (address, capacity) = reused, let pointer = UnsafeMutableRawPointer(bitPattern: address) { return (pointer, capacity) }
-    return (Self.obtain(capacity: wanted), wanted)
+    let address = state.withLock { state in
+      let address = state.take(wanted)
+      state.largeBytes += wanted
+      state.peakLiveBytes = max(state.peakLiveBytes, state.largeBytes + state.smallBytes)
+      state.releaseSurplus()
+      state.notePeak()
+      return address
+    }
+    guard let pointer = UnsafeMutableRawPointer(bitPattern: address) else { fatalError("address space begins at 0") }
+    return (pointer, wanted)
   }
 
   func deallocate(_ pointer: UnsafeMutableRawPointer, capacity: Int) {
+    guard capacity >= Self.smallestKept else {
+      state.withLock { $0.smallBytes -= capacity }
+      pointer.deallocate()
+      return
+    }
     let address = UInt(bitPattern: pointer)
-    let isKept = state.withLock { state in
-      state.statistics.liveBytes -= capacity
-      guard capacity >= Self.smallestKept else { return false }
-      state.idle[capacity, default: []].append(address)
-      state.statistics.idleBytes += capacity
-      return true
+    state.withLock { state in
+      state.largeBytes -= capacity
+      if let index = state.spans.firstIndex(where: { $0.contains(address) }) {
+        state.spans[index].giveBack(address, count: capacity)
+      }
     }
-    if !isKept { Self.release(address, capacity: capacity) }
   }
 
-  /// Large blocks are mapped, so that giving one back really returns its memory, and may use large pages.
-  private static func obtain(capacity: Int) -> UnsafeMutableRawPointer {
-    guard capacity >= smallestMapped else { return .allocate(byteCount: capacity, alignment: alignment) }
-    let flags = MAP_PRIVATE | MAP_ANON
-    guard let address = mmap(nil, capacity, PROT_READ | PROT_WRITE, flags, -1, 0), address != MAP_FAILED else {
-      fatalError("no memory for a tensor of \(capacity) bytes; the size was planned to fit, so the system's limit has changed")
-    }
-    #if os(Linux)
-      madvise(address, capacity, MADV_HUGEPAGE)
-    #endif
-    return address
-  }
-
-  private static func release(_ address: UInt, capacity: Int) {
-    guard let pointer = UnsafeMutableRawPointer(bitPattern: address) else { return }
-    if capacity >= smallestMapped { munmap(pointer, capacity) } else { pointer.deallocate() }
-  }
-
-  /// Gives all idle blocks back to the system; used between stages and after an unload.
+  /// Gives all idle memory back to the system; used between stages and after an unload.
   public func trim() {
-    let idle = state.withLock { state in
-      let idle = state.idle
-      state.idle = [:]
-      state.statistics.idleBytes = 0
-      state.statistics.peakLiveBytes = state.statistics.liveBytes
-      return idle
+    state.withLock { state in
+      for index in state.spans.indices { state.spans[index].release(keeping: 0) }
+      for span in state.spans where span.isUnused { span.unmap() }
+      state.spans.removeAll { $0.isUnused }
+      state.peakLiveBytes = state.largeBytes + state.smallBytes
     }
-    for (capacity, addresses) in idle { for address in addresses { Self.release(address, capacity: capacity) } }
   }
 
   /// What tensors hold now, and the peak so far.
-  public var statistics: Statistics { state.withLock { $0.statistics } }
+  public var statistics: Statistics {
+    state.withLock { state in
+      Statistics(
+        liveBytes: state.largeBytes + state.smallBytes, idleBytes: state.backedBytes - state.largeBytes,
+        peakBytes: state.peakBytes,
+        peakLiveBytes: state.peakLiveBytes)
+    }
+  }
 
   /// Starts a new peak measurement at the current level.
   public func resetPeak() {
-    state.withLock { $0.statistics.peakBytes = $0.statistics.liveBytes + $0.statistics.idleBytes }
+    state.withLock { $0.peakBytes = $0.backedBytes + $0.smallBytes }
   }
 }

@@ -1,6 +1,7 @@
-import Tensors
 import TestSupport
 import Testing
+
+@testable import Tensors
 
 /// The pool behind tensors: reuse, and a footprint that follows the peak of what's alive.
 struct BufferPoolFootprintTests {
@@ -15,22 +16,26 @@ struct BufferPoolFootprintTests {
     }
   }
 
-  @Test func idleBlocksNeverRaiseThePeakByMoreThanAnEighth() {
+  /// A sixteenth above the peak, and what can't go back because a tensor lies in the same page: at both ends of every gap.
+  @Test func idleMemoryStaysNearThePeakOfWhatIsAlive() {
     BufferPool.withOwnPool { pool in
       var random = TestRandom(seed: 5)
       var alive: [Tensor] = []
       var peakLive = 0
+      let most = 7
+      let slack = (1 + 2 * (most + 1)) * AddressSpan.pageSize
       for _ in 0..<400 {
-        if alive.count > 6 || (random.next() % 3 == 0 && !alive.isEmpty) {
+        if alive.count == most || (random.next() % 3 == 0 && !alive.isEmpty) {
           alive.remove(at: Int(random.next() % UInt64(alive.count)))
         } else {
-          alive.append(Tensor(shape: [Int(random.next() % 900_000) + 20_000]) { _ in })
+          alive.append(Tensor(shape: [Int(random.next() % 15_000_000) + 20_000]) { _ in })
         }
         let statistics = pool.statistics
         peakLive = max(peakLive, statistics.liveBytes)
-        #expect(statistics.liveBytes + statistics.idleBytes <= peakLive + peakLive / 8)
+        #expect(statistics.liveBytes + statistics.idleBytes <= peakLive + peakLive / 16 + slack)
       }
-      #expect(pool.statistics.peakBytes <= peakLive + peakLive / 8)
+      #expect(peakLive > 4 * slack)
+      #expect(pool.statistics.peakBytes <= peakLive + peakLive / 16 + slack)
     }
   }
 

@@ -137,6 +137,9 @@ struct MatrixProduct {
     let (rows, panels) = (part.rows, part.panels)
     let first = panels.lowerBound * panelWidth
     let gateStride = panels.count * panelWidth
+    // Taken out of the loops: a copy of the gate counts references.
+    let gateWeight = gate?.weight
+    let gateEpilogue = gate.map { Epilogue(bias: $0.bias, activation: $0.activation, columns: columns) }
     for block in 0..<blockCount {
       let depthRange = (block * blockSize)..<min(depth, (block + 1) * blockSize)
       let panelFloats = (usesPairs ? (depthRange.count + 1) / 2 : depthRange.count) * panelWidth
@@ -147,9 +150,9 @@ struct MatrixProduct {
         let next = isLast ? (panels.lowerBound, depthRange.upperBound) : (panel + 1, depthRange.lowerBound)
         pack(weight, panel: panel, depthRange: depthRange, into: scratch + layout.packed + offset, layout, scratch)
         prefetch(weight, panel: next.0, from: next.1)
-        guard let gate else { continue }
-        pack(gate.weight, panel: panel, depthRange: depthRange, into: scratch + layout.packedGate + offset, layout, scratch)
-        prefetch(gate.weight, panel: next.0, from: next.1)
+        guard let gateWeight else { continue }
+        pack(gateWeight, panel: panel, depthRange: depthRange, into: scratch + layout.packedGate + offset, layout, scratch)
+        prefetch(gateWeight, panel: next.0, from: next.1)
       }
       for firstRow in stride(from: rows.lowerBound, to: rows.upperBound, by: Self.rowBlock) {
         let rowRange = firstRow..<min(rows.upperBound, firstRow + Self.rowBlock)
@@ -162,7 +165,7 @@ struct MatrixProduct {
             rows: rowRange.count, columns: width, depth: depthRange.count, a: a, aStride: aStride,
             b: scratch + layout.packed + offset, c: output + firstRow * columns + panel * panelWidth, cStride: columns,
             edge: scratch + layout.edge, accumulate: block > 0)
-          guard gate != nil else { continue }
+          guard gateEpilogue != nil else { continue }
           multiplyPanel(
             rows: rowRange.count, columns: width, depth: depthRange.count, a: a, aStride: aStride,
             b: scratch + layout.packedGate + offset, c: gateSums + (panel - panels.lowerBound) * panelWidth,
@@ -173,10 +176,9 @@ struct MatrixProduct {
         for row in rowRange {
           let target = output + row * columns + first
           if !epilogue.isIdentity { epilogue.finish(target, row: row, first: first, count: count) }
-          guard let gate else { continue }
+          guard let gateEpilogue else { continue }
           let factors = gateSums + (row - firstRow) * gateStride
-          Epilogue(bias: gate.bias, activation: gate.activation, columns: columns)
-            .finish(factors, row: row, first: first, count: count)
+          gateEpilogue.finish(factors, row: row, first: first, count: count)
           multiplyInPlace(target, factors, count)
         }
       }
