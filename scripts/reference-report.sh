@@ -8,11 +8,11 @@ work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 target="Reports/reference"
 mkdir -p "$target"
-# The comparison with peers and the operators are made by other commands, and stay.
-find "$target" -mindepth 1 -maxdepth 1 ! -name peers ! -name kernels -exec rm -rf {} +
+# The comparison with peers, the operators and the small models' pictures are made by other commands, and stay.
+find "$target" -mindepth 1 -maxdepth 1 ! -name peers ! -name kernels ! -name small-models -exec rm -rf {} +
 
 "$genbench" doctor >"$target/doctor.txt"
-"$genbench" run --variant sd15,sd20,sdxl,smolvlm,qwen2vl --size 128 --steps 4,8 --max-tokens 16 --prompts 2 --sessions 10 \
+"$genbench" run --variant sd15,sd20,sdxl,smolvlm,qwen2vl --steps 4,8 --max-tokens 16 --prompts 2 --sessions 10 \
   --side a:env.GENBENCH_SIDE=a --side b:env.GENBENCH_SIDE=b --out "$work/run" >"$work/table.txt"
 "$genbench" baseline save reference "$work/run" --store "$work/store"
 cp "$work/store/baselines/reference.json" "$target/run.json"
@@ -36,7 +36,8 @@ not a claim about the engine.
 | \`run.md\`, \`report.html\` | the run of side a |
 | \`a-against-a.txt\` | both sides compared: nothing may have changed |
 | \`plots/\` | figures, with their \`.gp\` and \`.dat\` |
-| \`peers/\` | genbench against torch, stable-diffusion.cpp and llama.cpp: \`scripts/peers/compare.py --quick --rounds 2\` |
+| \`peers/\` | genbench against torch, stable-diffusion.cpp and llama.cpp: \`scripts/peers/compare.py\` |
+| \`small-models/\` | 24 pictures of each small model for prompts kept from its training (\`scripts/train/judge.py … --sheet\`), and quality per millisecond (\`scripts/train/quality.py\`) |
 | \`kernels/\` | every operator at the published models' shapes: \`genbench run --suite kernels\` |
 README
 echo "made $target"

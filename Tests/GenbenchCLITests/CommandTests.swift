@@ -328,7 +328,7 @@ import Testing
     let plan = try await genbench("models", "plan", "--variant", "sd15", "--size", "64x64", "--steps", "2", "--json").json()
     let small = try #require(plan["peak_bytes"] as? Int)
     let large = try #require(
-      try await genbench("models", "plan", "--variant", "sd15", "--size", "128x128", "--json").json()["peak_bytes"] as? Int)
+      try await genbench("models", "plan", "--variant", "sd15", "--size", "512x512", "--json").json()["peak_bytes"] as? Int)
     #expect(large > small)
     let table = await genbench("models", "show", Fixtures.folder.appendingPathComponent("Models/sd15").path)
     #expect(table.out.contains("UNet2DConditionModel"))

@@ -10,10 +10,12 @@ they learn to see shapes in cells many times faster than from the pictures alone
 The encoder's upper levels are exact 2 x 2 averages; only its deep levels are learned.
 
     python scripts/train/autoencoder.py decoder --side 32         then 64, 128, 256, 512; each goes on from the one before
-    python scripts/train/autoencoder.py decoder --side 64 --disturb 0.3; … --side 512 --deep-from 64 --freeze 3       learns on
+    python scripts/train/autoencoder.py decoder --side 64 --disturb 0.25 --muddle 0.8       learns on; then
+    python scripts/train/autoencoder.py decoder --side 512 --deep-from 64 --freeze 3 …
     python scripts/train/autoencoder.py encoder
 """
 
+import dataclasses
 import math
 import random
 import sys
@@ -206,6 +208,26 @@ def disturb(latents, strength):
     return latents + amount * torch.randn_like(latents)
 
 
+def muddled(latents, scenes, strength, generator):
+    """Latents whose colours are partly those of other kinds of shapes nearly there, while the code of the kind stays: what UNets make.
+
+    The decoder then learns to take the outline from the code, and only place, size and colours from the colours.
+    """
+    if not strength:
+        return latents
+    others = []
+    for scene in scenes:
+        things = []
+        for thing in scene.things:
+            kind = thing.kind if thing.kind == world.HAZARD else generator.choice(world.KINDS)
+            x, y = (value + generator.uniform(-0.015, 0.015) for value in (thing.x, thing.y))
+            things.append(dataclasses.replace(thing, kind=kind, x=x, y=y, radius=thing.radius * generator.uniform(0.85, 1.1)))
+        others.append(dataclasses.replace(scene, things=things))
+    amount = torch.rand(len(scenes), 1, 1, 1) * strength
+    other = world.latents(others, latents.shape[-1])
+    return torch.cat([torch.lerp(latents[:, :3], other[:, :3], amount), latents[:, 3:]], 1)
+
+
 def picture_loss(found, target):
     """Absolute error, and that of the differences between neighbours, where the edges are."""
     edges = sum(F.l1_loss(found.diff(dim=d), target.diff(dim=d)) for d in (2, 3))
@@ -262,9 +284,10 @@ def train_decoder(found):
         pictures = world.render(scenes, side * cells // 8)
         latents = world.latents(scenes, cells, pictures if side >= 64 else None)
         pictures = (pictures * 2 - 1).contiguous(memory_format=torch.channels_last)
+        given = disturb(muddled(latents, scenes, found.muddle, generator), found.disturb)
         if not tells:
-            return picture_loss(decode(vae, disturb(latents, found.disturb)), pictures)
-        drawn, untold = telling.loss(disturb(latents, found.disturb), scenes)
+            return picture_loss(decode(vae, given), pictures)
+        drawn, untold = telling.loss(given, scenes)
         return picture_loss(drawn, pictures) + untold
 
     def save(module):
@@ -295,7 +318,7 @@ def sheet(vae, side, count=16):
 
 if __name__ == "__main__":
     what = sys.argv.pop(1) if len(sys.argv) > 1 and not sys.argv[1].startswith("-") else "decoder"
-    found = training.arguments(__doc__, side=32, batch=24, freeze=0, wide=False, disturb=0.12, deep_from=0)
+    found = training.arguments(__doc__, side=32, batch=24, freeze=0, wide=False, disturb=0.12, muddle=0.0, deep_from=0)
     if what == "encoder":
         train_encoder(found)
     else:

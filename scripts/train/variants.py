@@ -57,6 +57,7 @@ def trained_tower(tower, extended=False):
         raise SystemExit(f"{path}: train the text tower first (scripts/train/text.py {tower})")
     if not extended:
         return parser.tower.eval().requires_grad_(False)
+    torch.manual_seed(1)  # that layer's other weights are random, but the same each time
     kind = CLIPTextModelWithProjection if tower == "second" else CLIPTextModel
     model = kind(tower_config(tower, layers=4))
     inner = getattr(model, "text_model", model)
