@@ -65,6 +65,16 @@ struct SessionProcessTests {
     #expect(!names.contains { $0.hasPrefix(".session") }, "nothing is left behind")
   }
 
+  /// The describer's golden ends by itself, with an end mark that results don't hold.
+  @Test(arguments: [nil, "wrong:linear:3"]) func aTextModelIsJudgedByItsGolden(fault: String?) async throws {
+    let words = ["run", "--no-plots", "--out", folder.path("out"), "--variant", "smolvlm", "--max-tokens", "4", "--prompts", "1"]
+    let result = await run(words, environment: fault.map { ["GENBENCH_FAULT": $0] } ?? [:])
+    #expect(result.status.code == (fault == nil ? 0 : 7), "\(result.err)")
+    let verdict = try #require(try document().cases[0].conformance)
+    #expect(verdict.policy.hasPrefix("golden:small-models/smolvlm/"), "\(verdict)")
+    #expect(verdict.result == (fault == nil ? .pass : .fail), "\(verdict)")
+  }
+
   /// A crash, a hang and a kill are rows; the other side is measured all the same.
   @Test(arguments: [
     ("crash:conv2d:30", RunCase.Status.crash, "GENBENCH_FAULT"), ("hang:conv2d:30", .timeout, "said nothing"),

@@ -1,13 +1,13 @@
 # gnuplot ratios.gp: how many times faster than its peer genbench is, by workload.
 if (!exists("format")) format = "png"
-if (format eq "svg") { set terminal svg size 1000,670 font "sans,13" background "white"; set output "ratios.svg" } \
-else { set terminal pngcairo size 1000,670 font "sans,11"; set output "ratios.png" }
+if (format eq "svg") { set terminal svg size 1000,750 font "sans,13" background "white"; set output "ratios.svg" } \
+else { set terminal pngcairo size 1000,750 font "sans,11"; set output "ratios.png" }
 set title "Peer's time / genbench's time on AMD EPYC, 2 threads" noenhanced
 set xlabel "ratio of medians (bar), range of the rounds (line), aim (diamond); right of 1 genbench is faster"
 set logscale x 2
 set xtics (0.25, 0.5, 0.75, 1, 1.2, 1.5, 2, 3, 4, 6, 8, 12, 16)
-set xrange [0.450:8.100]
-set yrange [-0.6:13.6]
+set xrange [0.450:9.059]
+set yrange [-0.6:15.6]
 set grid x lc rgb "#dddddd"
 set ytics noenhanced
 set key off

@@ -100,6 +100,10 @@ struct AccuracyGate {
     var ids: [Int]
     var max_tokens: Int
     var margins: [Double]
+    /// Whether the last id is the end mark, which results don't hold.
+    var stops: Bool
+
+    var shownIDs: [Int] { stops ? ids.dropLast() : ids }
   }
 
   private func judgeText(_ golden: GoldenCase) async throws -> RunCase.Conformance {
@@ -110,17 +114,21 @@ struct AccuracyGate {
     let request = TextRequest(
       model: loaded.info.id, prompt: attributes.prompt, image: image, maxTokens: attributes.max_tokens)
     let result = try await loaded.engine.generateText(request, control: GenerationControl(cancellation: context.cancellation))
-    if result.ids == attributes.ids {
+    let expected = attributes.shownIDs
+    let ending: TextResult.FinishReason = attributes.stops ? .stop : .length
+    if result.ids == expected, result.finishReason == ending {
       return Conformance(.pass, policy: policy, detail: "\(result.ids.count) tokens are the golden's")
     }
     let place =
-      zip(result.ids, attributes.ids).enumerated().first { $0.element.0 != $0.element.1 }?.offset
-      ?? min(result.ids.count, attributes.ids.count)
+      zip(result.ids, expected).enumerated().first { $0.element.0 != $0.element.1 }?.offset
+      ?? min(result.ids.count, expected.count)
+    func shown(_ ids: [Int], _ reason: TextResult.FinishReason) -> String {
+      ids.indices.contains(place) ? String(ids[place]) : "none, ended by \(reason.rawValue)"
+    }
     return Conformance(
       .fail, policy: policy,
-      detail:
-        "token \(place + 1) is \(result.ids.indices.contains(place) ? String(result.ids[place]) : "missing"), the golden's is "
-        + "\(attributes.ids.indices.contains(place) ? String(attributes.ids[place]) : "none"); \(place) before it agree")
+      detail: "token \(place + 1) is \(shown(result.ids, result.finishReason)), the golden's is \(shown(expected, ending)); "
+        + "\(place) before it agree")
   }
 
   // MARK: - Plain loops
