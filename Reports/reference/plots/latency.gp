@@ -14,11 +14,11 @@ set yrange [0:*]
 set offsets graph 0.03, graph 0.03, graph 0.05, 0
 set xtics ('4' 4, '8' 8)
 plot 'latency.dat' index 0 using 1:2:3:4 with yerrorbars pt 7 ps 0.8 lw 1.5 lc rgb '#0072b2' notitle, \
-  'latency.dat' index 0 using 1:2 with lines lw 2 lc rgb '#0072b2' title 'sd15 128x128 pndm', \
+  'latency.dat' index 0 using 1:2 with lines lw 2 lc rgb '#0072b2' title 'sd15 512x512 pndm', \
   'latency.dat' index 1 using 1:2:3:4 with yerrorbars pt 7 ps 0.8 lw 1.5 lc rgb '#d55e00' notitle, \
-  'latency.dat' index 1 using 1:2 with lines lw 2 lc rgb '#d55e00' title 'sd20 128x128 ddim', \
+  'latency.dat' index 1 using 1:2 with lines lw 2 lc rgb '#d55e00' title 'sd20 768x768 ddim', \
   'latency.dat' index 2 using 1:2:3:4 with yerrorbars pt 7 ps 0.8 lw 1.5 lc rgb '#009e73' notitle, \
-  'latency.dat' index 2 using 1:2 with lines lw 2 lc rgb '#009e73' title 'sdxl 128x128 euler'
+  'latency.dat' index 2 using 1:2 with lines lw 2 lc rgb '#009e73' title 'sdxl 1024x1024 euler'
 set terminal svg noenhanced size 1200,700 font 'sans,11' background rgb 'white'
 set output 'latency.svg'
 replot
