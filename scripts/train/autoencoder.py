@@ -10,8 +10,8 @@ they learn to see shapes in cells many times faster than from the pictures alone
 The encoder's upper levels are exact 2 x 2 averages; only its deep levels are learned.
 
     python scripts/train/autoencoder.py decoder --side 32         then 64, 128, 256, 512; each goes on from the one before
-    python scripts/train/autoencoder.py decoder --side 64 --disturb 0.25 --muddle 0.8       learns on; then
-    python scripts/train/autoencoder.py decoder --side 512 --deep-from 64 --freeze 3 …
+    python scripts/train/autoencoder.py decoder --side 64 --wide --disturb 0.25 --muddle 0.8       learns on; then
+    python scripts/train/autoencoder.py decoder --side 512 --wide --deep-from 64 --freeze 3 --disturb 0.2 --muddle 0.7
     python scripts/train/autoencoder.py encoder
 """
 
