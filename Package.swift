@@ -63,14 +63,15 @@ let package = Package(
     .target(name: "CPUFeatures", path: "Sources/CPUFeatures"),
 
     // Values and files.
+    .target(name: "JSON", swiftSettings: optimised),
     .target(
       name: "Tensors", dependencies: ["CPUFeatures"], swiftSettings: optimised,
       linkerSettings: [.linkedLibrary("m", .when(platforms: [.linux]))]),
     .target(name: "Imaging", dependencies: ["Tensors", "CPNG", "CTurboJPEG"], swiftSettings: optimised),
-    .target(name: "Checkpoints", dependencies: ["Tensors"], exclude: ["README.md"], swiftSettings: optimised),
+    .target(name: "Checkpoints", dependencies: ["JSON", "Schedulers", "Tensors"], exclude: ["README.md"], swiftSettings: optimised),
     .target(name: "Goldens", dependencies: ["Tensors", "Checkpoints"]),
-    .target(name: "Tokenizers", swiftSettings: optimised),
-    .target(name: "Schedulers", dependencies: ["Tensors"], swiftSettings: optimised),
+    .target(name: "Tokenizers", dependencies: ["JSON"], swiftSettings: optimised),
+    .target(name: "Schedulers", dependencies: ["JSON", "Tensors"], swiftSettings: optimised),
 
     // Operators.
     .target(name: "KernelContract", dependencies: ["Tensors"], path: "Sources/Kernels/Contract", swiftSettings: optimised),
@@ -133,11 +134,12 @@ let package = Package(
 
     // Tests.
     .target(name: "TestSupport", dependencies: ["Tensors", "Goldens", "Checkpoints"], path: "Tests/TestSupport"),
+    .testTarget(name: "JSONTests", dependencies: ["JSON", "TestSupport"]),
     .testTarget(name: "TensorsTests", dependencies: ["Tensors", "TestSupport", "Goldens"]),
     .testTarget(name: "ImagingTests", dependencies: ["Imaging", "TestSupport", "Goldens", "Tensors"]),
     .testTarget(name: "CheckpointsTests", dependencies: ["Checkpoints", "Tensors", "TestSupport", "Goldens"]),
     .testTarget(name: "TokenizersTests", dependencies: ["Tokenizers", "TestSupport", "Goldens"]),
-    .testTarget(name: "SchedulersTests", dependencies: ["Schedulers", "Tensors", "TestSupport", "Goldens"]),
+    .testTarget(name: "SchedulersTests", dependencies: ["JSON", "Schedulers", "Tensors", "TestSupport", "Goldens"]),
     .testTarget(
       name: "KernelsTests",
       dependencies: ["Kernels", "KernelContract", "KernelsReference", "Tensors", "Checkpoints", "TestSupport", "Goldens"]

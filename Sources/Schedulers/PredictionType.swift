@@ -1,7 +1,7 @@
 import Tensors
 
 /// What a network was trained to output.
-public enum PredictionType: String, Sendable, CaseIterable {
+public enum PredictionType: String, Sendable, Hashable, Codable, CaseIterable {
   /// The noise ε.
   case epsilon
   /// v = √ᾱ ε - √(1-ᾱ) x₀ (Salimans & Ho 2022, arXiv:2202.00512).

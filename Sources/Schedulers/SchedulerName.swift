@@ -1,5 +1,7 @@
+import JSON
+
 /// A sampler as users name it: `dpmpp_2m_karras`, `DPM++ 2M Karras`, `DPMSolverMultistepScheduler`.
-public struct SchedulerName: Sendable, Equatable, CustomStringConvertible {
+public struct SchedulerName: Sendable, Hashable, CustomStringConvertible {
   /// The samplers.
   public enum Kind: String, Sendable, CaseIterable {
     case ddim, ddpm, pndm, lms, euler
@@ -45,7 +47,7 @@ public struct SchedulerName: Sendable, Equatable, CustomStringConvertible {
     }
 
     /// Keys that the name fixes, whatever the config says.
-    fileprivate var fixedKeys: [String: SchedulerConfig.Value] {
+    fileprivate var fixedKeys: JSONObject {
       switch self {
       case .dpmpp2M, .dpmpp2S: ["algorithm_type": .string("dpmsolver++"), "solver_order": .number(2)]
       case .dpmpp2MSDE, .dpmppSDE: ["algorithm_type": .string("sde-dpmsolver++"), "solver_order": .number(2)]

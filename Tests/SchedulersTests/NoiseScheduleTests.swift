@@ -1,4 +1,5 @@
 import Foundation
+import JSON
 import Goldens
 import Tensors
 import TestSupport
@@ -9,10 +10,10 @@ import Testing
 /// The forward process, and the array makers and quantiles below it.
 struct NoiseScheduleTests {
   private struct Configs: Decodable {
-    var configs: [String: [String: SchedulerConfig.Value]]
+    var configs: [String: JSONObject]
   }
 
-  private func schedule(_ values: [String: SchedulerConfig.Value], extra: [BetaSchedule] = BetaSchedule.allCases) throws
+  private func schedule(_ values: JSONObject, extra: [BetaSchedule] = BetaSchedule.allCases) throws
     -> NoiseSchedule
   {
     try NoiseSchedule(
@@ -102,15 +103,15 @@ struct NoiseScheduleTests {
   }
 
   @Test(arguments: [
-    ["beta_end": SchedulerConfig.Value.number(2)], ["beta_start": .number(-0.1)], ["beta_start": .string("low")],
+    ["beta_end": JSONValue.number(2)], ["beta_start": .number(-0.1)], ["beta_start": .string("low")],
     ["num_train_timesteps": .number(0)], ["num_train_timesteps": .number(1)], ["num_train_timesteps": .number(12.5)],
     ["num_train_timesteps": .number(1e18)], ["num_train_timesteps": .bool(true)], ["beta_schedule": .string("cubic")],
     ["beta_schedule": .number(1)], ["trained_betas": .array([])], ["trained_betas": .array([.number(0.1), .number(1)])],
     ["trained_betas": .array([.number(0.1), .string("x")])], ["trained_betas": .number(0.1)],
     ["trained_betas": .array([.number(.nan), .number(0.1)])], ["rescale_betas_zero_snr": .string("yes")],
     ["beta_start": .number(0.9), "beta_end": .number(0.99)],
-  ])
-  func badSchedulesAreRefused(_ values: [String: SchedulerConfig.Value]) {
+  ] as [JSONObject])
+  func badSchedulesAreRefused(_ values: JSONObject) {
     #expect {
       try schedule(values)
     } throws: { error in

@@ -1,11 +1,12 @@
 import Foundation
+import JSON
 import Testing
 
 @testable import Schedulers
 
 /// What `genbench schedule` prints, and the figures that the project's facts list.
 struct ScheduleTableTests {
-  private func table(_ name: String, steps: Int, _ more: [String: SchedulerConfig.Value] = [:]) throws -> ScheduleTable {
+  private func table(_ name: String, steps: Int, _ more: JSONObject = [:]) throws -> ScheduleTable {
     let config = SchedulerConfig(values: [
       "beta_start": .number(0.00085), "beta_end": .number(0.012), "beta_schedule": .string("scaled_linear"),
       "steps_offset": .number(1), "skip_prk_steps": .bool(true), "clip_sample": .bool(false),
@@ -51,7 +52,7 @@ struct ScheduleTableTests {
   }
 
   @Test func figuresOfTheFacts() throws {
-    let leading = SchedulerConfig.Value.string("leading")
+    let leading = JSONValue.string("leading")
     #expect(try table("ddim", steps: 4).timesteps == [751, 501, 251, 1])
     let euler = try table("euler", steps: 5, ["timestep_spacing": leading])
     #expect(euler.timesteps == [801, 601, 401, 201, 1])

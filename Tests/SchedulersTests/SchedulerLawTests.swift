@@ -1,4 +1,5 @@
 import Foundation
+import JSON
 import Tensors
 import TestSupport
 import Testing
@@ -66,9 +67,9 @@ struct SchedulerLawTests {
   func solversConvergeAtTheirOrder(_ solver: (String, Double)) throws {
     // The exact denoiser of a Gaussian of deviation 0.5: x₀ = input · α s² / (α² s² + σ²).
     func end(steps: Int) throws -> Float {
-      let spacing: [String: SchedulerConfig.Value] =
+      let spacing: JSONObject =
         solver.0 == "ddim" ? [:] : ["use_exponential_sigmas": .bool(true), "lower_order_final": .bool(false)]
-      let ends: [String: SchedulerConfig.Value] =
+      let ends: JSONObject =
         ["dpmpp_2m", "unipc"].contains(solver.0) ? ["final_sigmas_type": .string("sigma_min")] : [:]
       var scheduler = try SchedulerName(solver.0).makeScheduler(
         config: lawConfig.merging(spacing).merging(ends).merging([

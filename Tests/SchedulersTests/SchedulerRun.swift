@@ -1,4 +1,5 @@
 import Foundation
+import JSON
 import Goldens
 import Tensors
 import TestSupport
@@ -7,7 +8,7 @@ import TestSupport
 
 /// One run of a golden case: a config, a step count, and what to do with them.
 struct SchedulerRun: Decodable, Sendable, CustomStringConvertible {
-  var config: [String: SchedulerConfig.Value]
+  var config: JSONObject
   var steps: Int
   var seed: UInt64?
   var eta: Double?

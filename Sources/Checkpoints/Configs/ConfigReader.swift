@@ -5,7 +5,7 @@ struct ConfigReader {
   /// Where inside the file, such as `vision_config.`.
   let prefix: String
   /// The members.
-  let values: [String: JSONValue]
+  let values: JSONObject
 
   /// The largest extent that a configuration may ask for: far above any real model, far below an overflow.
   static let largestExtent = 1 << 20

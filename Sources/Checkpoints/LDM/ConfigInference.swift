@@ -23,7 +23,7 @@ struct ConfigInference {
   }
 
   private func merged(_ inferred: [String: JSONValue], _ component: String) -> JSONValue {
-    .object(inferred.merging(overlay?[component]?.object ?? [:]) { _, given in given })
+    .object(JSONObject(inferred).merging(overlay?[component]?.object ?? [:]))
   }
 
   private func label(_ component: String) -> String { "\(location) (\(component) sizes)" }

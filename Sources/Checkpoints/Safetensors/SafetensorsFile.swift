@@ -87,7 +87,8 @@ public struct SafetensorsFile: WeightSource {
     }
 
     location = path
-    metadata = root["__metadata__"]?.object?.compactMapValues(\.string) ?? [:]
+    metadata = Dictionary(
+      (root["__metadata__"]?.object ?? [:]).compactMap { key, value in value.string.map { (key, $0) } }, uniquingKeysWith: { $1 })
     self.views = views
   }
 

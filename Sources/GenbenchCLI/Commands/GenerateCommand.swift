@@ -220,7 +220,7 @@ struct GenerateCommand: Command {
       timings["unaccounted"] = .integer(Int(clamping: budget.unaccountedNs))
       var object: [String: JSONValue] = [
         "image": .string(paths[0]), "width": .integer(first.bitmap.width), "height": .integer(first.bitmap.height),
-        "seed": JSONValue(unsigned: first.seed), "scheduler": .string(result.scheduler), "steps": .integer(result.steps),
+        "seed": JSONValue(first.seed), "scheduler": .string(result.scheduler), "steps": .integer(result.steps),
         "guidance_scale": .number(result.guidanceScale), "timings_ns": .object(timings),
         "step_ns": .array(budget.steps.map { .integer(Int(clamping: $0.ns)) }),
         "peak_rss_bytes": MemoryProbe().read().peakResidentBytes.map { .integer(Int(clamping: $0)) } ?? .null,
@@ -230,7 +230,7 @@ struct GenerateCommand: Command {
         object["images"] = .array(
           zip(paths, result.images).map { path, image in
             .object([
-              "image": .string(path), "seed": JSONValue(unsigned: image.seed), "safety": .string(image.safety.rawValue),
+              "image": .string(path), "seed": JSONValue(image.seed), "safety": .string(image.safety.rawValue),
             ])
           })
       }

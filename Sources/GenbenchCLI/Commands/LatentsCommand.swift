@@ -48,7 +48,7 @@ struct LatentsCommand: Command {
     if isJSON {
       context.console.print(
         JSONValue.object([
-          "output": .string(output), "seed": JSONValue(unsigned: seed), "rng": .string(source.rawValue),
+          "output": .string(output), "seed": JSONValue(seed), "rng": .string(source.rawValue),
           "shape": .array(shape.dimensions.map { .integer($0) }),
         ]).text())
     } else {

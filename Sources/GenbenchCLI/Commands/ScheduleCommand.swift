@@ -1,5 +1,4 @@
 import Checkpoints
-import Foundation
 import Reporting
 import Schedulers
 
@@ -35,15 +34,12 @@ struct ScheduleCommand: Command {
   }
 
   func run(_ context: CommandContext) async throws -> ProgramExit {
-    var merged = Schedulers.SchedulerConfig()
+    var merged = SchedulerConfig()
     if let config {
-      guard let data = FileManager.default.contents(atPath: config) else {
-        throw CommandError(.inputMissing, "\(config): no such file, or it can't be read")
-      }
-      do { merged = try Schedulers.SchedulerConfig(json: data) } catch { throw CommandError(.badInput, "\(config): \(error)") }
+      let json = try JSONValue(contentsOf: config)
+      do { merged = try SchedulerConfig(json: json) } catch { throw CommandError(.badInput, "\(config): \(error)") }
     } else if let model {
-      let stored = try DiffusionCheckpoint.open(path: model).scheduler
-      merged = try Schedulers.SchedulerConfig(json: Data(stored.json.text().utf8), defaultClass: stored.className)
+      merged = try DiffusionCheckpoint.open(path: model).scheduler
     }
     if let spacing { merged = merged.merging(["timestep_spacing": .string(spacing)]) }
     var scheduler = try name.makeScheduler(config: merged)

@@ -89,7 +89,7 @@ struct TokenizeCommand: Command {
     return try TokenizerLoader.load(URL(fileURLWithPath: tokenizer))
   }
 
-  private static func object(_ bytes: [UInt8], place: String) throws -> [String: JSONValue] {
+  private static func object(_ bytes: [UInt8], place: String) throws -> JSONObject {
     let value = try bytes.withUnsafeBytes { try JSONValue(parsing: $0, file: place) }
     guard let object = value.object else {
       throw CommandError(.badInput, "\(place): expected a JSON object, found \(value.description.prefix(60))")

@@ -6,7 +6,7 @@ import Tensors
 /// The samplers on the plans and trajectories of a golden case.
 struct SchedulerNumerics {
   private struct Run: Decodable {
-    var config: [String: SchedulerConfig.Value]
+    var config: JSONObject
     var steps: Int
     var seed: UInt64?
     var eta: Double?

@@ -22,7 +22,7 @@ struct SuiteFile {
     }
     let lines = String(decoding: data, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
     let text = lines.map { $0.trimmingSpaces().hasPrefix("//") ? "" : String($0) }.joined(separator: "\n")
-    guard let root = try? JSONDecoder().decode(JSONValue.self, from: Data(text.utf8)), let members = root.object else {
+    guard let root = try? JSONValue(parsing: text), let members = root.object else {
       throw CommandError(.badInput, "--suite \(path): expected a JSON object with \"schema\": \"genbench.suite/1\"")
     }
     guard root["schema"]?.string == "genbench.suite/1" else {
@@ -65,6 +65,7 @@ struct SuiteFile {
     switch value {
     case .string(let text): return text
     case .integer(let number): return String(number)
+    case .unsigned(let number): return String(number)
     case .number(let number): return "\(number)"
     case .bool(let flag): return flag ? "true" : "false"
     default: throw failure(place, "a text, a number, true or false")

@@ -1,6 +1,5 @@
 import Checkpoints
 import DiffusionModels
-import Foundation
 import GenBackend
 import Schedulers
 import Tensors
@@ -40,7 +39,7 @@ struct LoadedDiffusionModel: ReferenceBackend.LoadedModel {
 
   /// The requested scheduler over the model's own configuration, as diffusers' `from_config` makes it.
   private func makeScheduler(_ request: ImageRequest) throws -> (any Scheduler, String) {
-    var config = try Schedulers.SchedulerConfig(checkpoint.scheduler)
+    var config = checkpoint.scheduler
     if let spacing = request.timestepSpacing { config = config.merging(["timestep_spacing": .string(spacing)]) }
     let name = try SchedulerName(request.scheduler ?? checkpoint.scheduler.className)
     let scheduler = try name.makeScheduler(config: config, eta: request.eta ?? 0)
@@ -60,12 +59,5 @@ struct LoadedDiffusionModel: ReferenceBackend.LoadedModel {
         "\(settings.size): activations need \(plan.peakActivationBytes >> 20) MiB, \(available >> 20) MiB are available; "
           + (reduceMemory ? "choose a smaller size" : "choose a smaller size or reduce memory"))
     }
-  }
-}
-
-extension Schedulers.SchedulerConfig {
-  /// The scheduler's view of a checkpoint's `scheduler_config.json`.
-  init(_ file: Checkpoints.SchedulerConfig) throws {
-    try self.init(json: Data(file.json.text().utf8), defaultClass: file.className)
   }
 }

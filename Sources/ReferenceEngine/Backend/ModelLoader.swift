@@ -37,7 +37,7 @@ struct ModelLoader {
       overrides.variant = variant
     }
     if let name = request.predictionType {
-      guard let type = Checkpoints.PredictionType(rawValue: name) else {
+      guard let type = PredictionType(rawValue: name) else {
         throw BackendError(.invalidInput, "prediction type: expected epsilon, v_prediction or sample, found '\(name)'")
       }
       overrides.predictionType = type

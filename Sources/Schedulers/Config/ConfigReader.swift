@@ -1,3 +1,5 @@
+import JSON
+
 /// Reads a class's options out of a config: a stored value of the right kind, or the class's default.
 ///
 /// A stored `null` counts as absent.
@@ -5,29 +7,29 @@ struct ConfigReader {
   let className: String
   let config: SchedulerConfig
 
-  private func stored(_ key: String) -> SchedulerConfig.Value? {
-    guard let value = config.values[key], value != .null else { return nil }
+  private func stored(_ key: String) -> JSONValue? {
+    guard let value = config.values[key], !value.isNull else { return nil }
     return value
   }
 
-  private func refusal(_ key: String, expected: String, found: SchedulerConfig.Value) -> SchedulerError {
+  private func refusal(_ key: String, expected: String, found: JSONValue) -> SchedulerError {
     SchedulerError(.invalidConfig, "\(className): \(key): expected \(expected), found \(found)")
   }
 
   func bool(_ key: String, default fallback: Bool) throws(SchedulerError) -> Bool {
-    switch stored(key) {
-    case nil: return fallback
-    case .bool(let value): return value
-    case .number(0): return false
-    case .number(1): return true
-    case .some(let other): throw refusal(key, expected: "true or false", found: other)
+    guard let value = stored(key) else { return fallback }
+    switch (value.bool, value.int) {
+    case (let bool?, _): return bool
+    case (nil, 0): return false
+    case (nil, 1): return true
+    default: throw refusal(key, expected: "true or false", found: value)
     }
   }
 
   func optionalDouble(_ key: String) throws(SchedulerError) -> Double? {
     guard let value = stored(key) else { return nil }
+    if let number = value.double { return number }
     switch value {
-    case .number(let number): return number
     case .string("Infinity"): return .infinity
     case .string("-Infinity"): return -.infinity
     default: throw refusal(key, expected: "a number", found: value)
@@ -44,7 +46,7 @@ struct ConfigReader {
 
   func int(_ key: String, default fallback: Int, in range: ClosedRange<Int>) throws(SchedulerError) -> Int {
     guard let value = stored(key) else { return fallback }
-    guard case .number(let number) = value, let exact = Int(exactly: number), range.contains(exact) else {
+    guard let exact = value.int, range.contains(exact) else {
       throw refusal(key, expected: "a whole number in \(range.lowerBound)...\(range.upperBound)", found: value)
     }
     return exact
@@ -67,7 +69,7 @@ struct ConfigReader {
     guard case .array(let elements) = value else { throw refusal(key, expected: "a list of numbers", found: value) }
     var result: [Float] = []
     for element in elements {
-      guard case .number(let number) = element else { throw refusal(key, expected: "a list of numbers", found: element) }
+      guard let number = element.double else { throw refusal(key, expected: "a list of numbers", found: element) }
       result.append(Float(number))
     }
     return result
@@ -78,7 +80,7 @@ struct ConfigReader {
     guard case .array(let elements) = value else { throw refusal(key, expected: "a list of whole numbers", found: value) }
     var result: [Int] = []
     for element in elements {
-      guard case .number(let number) = element, let exact = Int(exactly: number) else {
+      guard let exact = element.int else {
         throw refusal(key, expected: "a list of whole numbers", found: element)
       }
       result.append(exact)

@@ -1,4 +1,5 @@
 public import Foundation
+import JSON
 
 extension ByteLevelBPETokenizer {
   /// Reads a Hugging Face `tokenizer.json` with one of the pre-tokenizers of ``PreTokenizer``.

@@ -1,4 +1,5 @@
 public import Foundation
+import JSON
 
 extension CLIPTokenizer {
   /// The files of a CLIP tokenizer.
@@ -69,7 +70,7 @@ extension CLIPTokenizer {
 
     func specialTokens(tokenizerFileTokens: [AddedToken]) throws -> SpecialTokens {
       var tokens = SpecialTokens()
-      let config = try configFile.map { try TextFile.object(of: $0) } ?? .object([])
+      let config = try configFile.map { try TextFile.object(of: $0) } ?? .object(JSONObject())
       if let configFile { try tokens.take(config, source: configFile.path, specialByDefault: false) }
       if let decoder = config["added_tokens_decoder"] {
         try tokens.declare(decoder, source: configFile?.path ?? "")
@@ -118,7 +119,7 @@ extension SpecialTokens {
 
   /// Takes an `added_tokens_decoder`: ids (as texts) and tokens.
   mutating func declare(_ decoder: JSONValue, source: String) throws {
-    for (key, value) in decoder.object ?? [] {
+    for (key, value) in decoder.object ?? [:] {
       guard let id = Int(key), 0...BPEModel.largestID ~= id, var token = AddedToken(json: value, specialByDefault: false) else {
         throw TokenizerError(
           .invalid, source: source,
@@ -132,8 +133,8 @@ extension SpecialTokens {
   /// Takes an `added_tokens.json`: texts and ids.
   fileprivate mutating func declareAdded(_ object: JSONValue, source: String) throws {
     let named = Set(([beginning, end, unknown, padding] + others).map(\.content))
-    for (content, value) in object.object ?? [] {
-      guard let id = value.integer, 0...BPEModel.largestID ~= id else {
+    for (content, value) in object.object ?? [:] {
+      guard let id = value.int, 0...BPEModel.largestID ~= id else {
         throw TokenizerError(.invalid, source: source, "'\(content)': expected an id, found \(value.summary)")
       }
       let isSpecial = named.contains(content)

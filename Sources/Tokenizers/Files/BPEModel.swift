@@ -1,4 +1,5 @@
 import Foundation
+import JSON
 
 /// The vocabulary and merges of a byte-pair tokenizer, as read from files.
 struct BPEModel {
@@ -55,7 +56,7 @@ struct BPEModel {
       }
     }
     for (index, item) in (file["added_tokens"]?.array ?? []).enumerated() {
-      guard let token = AddedToken(json: item, specialByDefault: false), let id = item["id"]?.integer,
+      guard let token = AddedToken(json: item, specialByDefault: false), let id = item["id"]?.int,
         0...Self.largestID ~= id
       else {
         throw invalid(
@@ -85,7 +86,7 @@ struct BPEModel {
       throw TokenizerError(.invalid, source: source, "vocabulary: expected an object of token texts and ids, found none")
     }
     return try members.map { token, value in
-      guard let id = value.integer, 0...largestID ~= id else {
+      guard let id = value.int, 0...largestID ~= id else {
         throw TokenizerError(
           .invalid, source: source, "vocabulary entry '\(token)': expected an id from 0 to \(largestID), found \(value.summary)")
       }
@@ -101,6 +102,7 @@ extension JSONValue {
     case .null: "null"
     case .bool(let value): "\(value)"
     case .integer(let value): "\(value)"
+    case .unsigned(let value): "\(value)"
     case .number(let value): "\(value)"
     case .string(let value): "'\(value)'"
     case .array: "a list"

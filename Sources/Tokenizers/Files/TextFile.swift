@@ -1,4 +1,5 @@
 import Foundation
+import JSON
 
 /// Whole files, with errors that say what to do.
 enum TextFile {
@@ -26,8 +27,8 @@ enum TextFile {
     let data = try data(of: url)
     let value: JSONValue
     do {
-      value = try data.withUnsafeBytes { try JSONValue(parsing: $0.bindMemory(to: UInt8.self)) }
-    } catch let error as JSONValue.SyntaxError {
+      value = try data.withUnsafeBytes { try JSONValue(parsing: $0) }
+    } catch let error as JSONSyntaxError {
       throw TokenizerError(
         .invalid, source: url.path,
         "expected \(expected), found no JSON at byte \(error.offset): \(error.message); the file is damaged")

@@ -1,4 +1,5 @@
 public import Foundation
+import JSON
 
 /// Reads whichever tokenizer a path holds.
 ///

@@ -1,16 +1,32 @@
-/// Any JSON value, for configurations whose keys belong to somebody else.
+/// Any JSON value (RFC 8259), read and written without Foundation.
+///
+/// Numbers without fraction and exponent keep all digits of 64 bits. Members of an object keep their order, and their keys are
+/// compared scalar by scalar: canonically equal texts, which Swift takes for one, stay apart.
 public enum JSONValue: Sendable, Hashable {
   case null
   case bool(Bool)
   /// A number written without fraction and exponent that fits `Int`.
   case integer(Int)
-  /// Any other number; also Python's `NaN`, `Infinity` and `-Infinity`, which diffusers writes into scheduler files.
+  /// A number written without fraction and exponent between `Int.max` and `UInt64.max`; ``init(_:)-(UInt64)`` chooses.
+  case unsigned(UInt64)
+  /// Any other number; not finite only when it came from what Python writes as `NaN`, `Infinity` and `-Infinity`.
   case number(Double)
   case string(String)
   case array([JSONValue])
-  case object([String: JSONValue])
+  case object(JSONObject)
 
-  /// The value as a whole number: an integer, or a number without fraction.
+  /// Makes a whole number, exact over the whole range.
+  public init(_ value: UInt64) { self = Int(exactly: value).map { .integer($0) } ?? .unsigned(value) }
+
+  /// Makes a number; whole ones that fit are integers, and what isn't finite is `null`, since JSON has no word for it.
+  public init(shortest value: Double) {
+    self = Int(exactly: value).map { .integer($0) } ?? (value.isFinite ? .number(value) : .null)
+  }
+
+  /// Makes an object; of equal keys the last one counts.
+  public static func object(_ members: [String: JSONValue]) -> JSONValue { .object(JSONObject(members)) }
+
+  /// The value as a whole number: an integer, or a number without fraction that fits.
   public var int: Int? {
     switch self {
     case .integer(let value): value
@@ -19,10 +35,21 @@ public enum JSONValue: Sendable, Hashable {
     }
   }
 
-  /// The value as a number.
+  /// The value as a whole number of 64 bits without sign.
+  public var uint64: UInt64? {
+    switch self {
+    case .integer(let value): UInt64(exactly: value)
+    case .unsigned(let value): value
+    case .number(let value): UInt64(exactly: value)
+    default: nil
+    }
+  }
+
+  /// The value as a number, rounded when it has more digits than `Double`.
   public var double: Double? {
     switch self {
     case .integer(let value): Double(value)
+    case .unsigned(let value): Double(value)
     case .number(let value): value
     default: nil
     }
@@ -47,7 +74,7 @@ public enum JSONValue: Sendable, Hashable {
   }
 
   /// The members when it's an object.
-  public var object: [String: JSONValue]? {
+  public var object: JSONObject? {
     guard case .object(let value) = self else { return nil }
     return value
   }
@@ -76,13 +103,28 @@ extension JSONValue: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, Expre
   public init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
   /// Makes an object; of equal keys the last one counts.
   public init(dictionaryLiteral elements: (String, JSONValue)...) {
-    self = .object(Dictionary(elements, uniquingKeysWith: { $1 }))
+    var object = JSONObject()
+    for (key, value) in elements { object[key] = value }
+    self = .object(object)
   }
 }
 
 extension JSONValue: Codable {
+  private struct MemberKey: CodingKey {
+    var stringValue: String
+    var intValue: Int? { nil }
+    init(stringValue: String) { self.stringValue = stringValue }
+    init?(intValue: Int) { nil }
+  }
+
   /// Reads any value.
   public init(from decoder: any Decoder) throws {
+    if let container = try? decoder.container(keyedBy: MemberKey.self) {
+      var object = JSONObject()
+      for key in container.allKeys { object[key.stringValue] = try container.decode(JSONValue.self, forKey: key) }
+      self = .object(object)
+      return
+    }
     let container = try decoder.singleValueContainer()
     if container.decodeNil() {
       self = .null
@@ -90,98 +132,33 @@ extension JSONValue: Codable {
       self = .bool(value)
     } else if let value = try? container.decode(Int.self) {
       self = .integer(value)
+    } else if let value = try? container.decode(UInt64.self) {
+      self = .unsigned(value)
     } else if let value = try? container.decode(Double.self) {
       self = .number(value)
     } else if let value = try? container.decode(String.self) {
       self = .string(value)
-    } else if let value = try? container.decode([JSONValue].self) {
-      self = .array(value)
     } else {
-      self = .object(try container.decode([String: JSONValue].self))
+      self = .array(try container.decode([JSONValue].self))
     }
   }
 
   /// Writes the value.
   public func encode(to encoder: any Encoder) throws {
+    if case .object(let members) = self {
+      var container = encoder.container(keyedBy: MemberKey.self)
+      for (key, value) in members { try container.encode(value, forKey: MemberKey(stringValue: key)) }
+      return
+    }
     var container = encoder.singleValueContainer()
     switch self {
-    case .null: try container.encodeNil()
+    case .null, .object: try container.encodeNil()
     case .bool(let value): try container.encode(value)
     case .integer(let value): try container.encode(value)
+    case .unsigned(let value): try container.encode(value)
     case .number(let value): try container.encode(value)
     case .string(let value): try container.encode(value)
     case .array(let value): try container.encode(value)
-    case .object(let value): try container.encode(value)
     }
-  }
-}
-
-extension JSONValue: CustomStringConvertible {
-  /// The value as JSON text, keys sorted, on one line.
-  public var description: String { text(indent: nil) }
-
-  /// The value as JSON text with sorted keys.
-  ///
-  /// - Parameter indent: Spaces a level, each member on a line of its own; nil writes one line.
-  public func text(indent: Int? = 2) -> String {
-    var result = ""
-    write(to: &result, indent: indent, depth: 0)
-    return result
-  }
-
-  private func write(to result: inout String, indent: Int?, depth: Int) {
-    func newLine(_ depth: Int) {
-      guard let indent else { return }
-      result += "\n" + String(repeating: " ", count: indent * depth)
-    }
-    switch self {
-    case .null: result += "null"
-    case .bool(let value): result += value ? "true" : "false"
-    case .integer(let value): result += String(value)
-    case .number(let value):
-      result += value.isNaN ? "NaN" : value.isInfinite ? (value < 0 ? "-Infinity" : "Infinity") : "\(value)"
-    case .string(let value): Self.write(value, to: &result)
-    case .array(let values):
-      result += "["
-      for (position, value) in values.enumerated() {
-        if position > 0 { result += indent == nil ? ", " : "," }
-        newLine(depth + 1)
-        value.write(to: &result, indent: indent, depth: depth + 1)
-      }
-      if !values.isEmpty { newLine(depth) }
-      result += "]"
-    case .object(let members):
-      result += "{"
-      for (position, key) in members.keys.sorted().enumerated() {
-        if position > 0 { result += indent == nil ? ", " : "," }
-        newLine(depth + 1)
-        Self.write(key, to: &result)
-        result += ": "
-        members[key]?.write(to: &result, indent: indent, depth: depth + 1)
-      }
-      if !members.isEmpty { newLine(depth) }
-      result += "}"
-    }
-  }
-
-  private static func write(_ string: String, to result: inout String) {
-    result += "\""
-    for scalar in string.unicodeScalars {
-      switch scalar {
-      case "\"": result += "\\\""
-      case "\\": result += "\\\\"
-      case "\n": result += "\\n"
-      case "\r": result += "\\r"
-      case "\t": result += "\\t"
-      default:
-        if scalar.value < 0x20 {
-          let hex = String(scalar.value, radix: 16)
-          result += "\\u" + String(repeating: "0", count: 4 - hex.count) + hex
-        } else {
-          result.unicodeScalars.append(scalar)
-        }
-      }
-    }
-    result += "\""
   }
 }

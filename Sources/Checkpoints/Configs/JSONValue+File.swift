@@ -1,3 +1,6 @@
+// The values of configurations belong to this module's surface.
+@_exported public import JSON
+
 extension JSONValue {
   /// Parses text.
   ///
@@ -7,9 +10,9 @@ extension JSONValue {
   /// - Throws: ``CheckpointError`` `.invalid` with the byte offset.
   public init(parsing bytes: UnsafeRawBufferPointer, file: String) throws(CheckpointError) {
     do {
-      self = try JSONParser.parse(bytes)
+      self = try JSONValue(parsing: bytes, as: .python)
     } catch {
-      throw CheckpointError(.invalid, file: file, "not valid JSON at byte \(error.offset): \(error.message)")
+      throw CheckpointError(.invalid, file: file, error.description)
     }
   }
 
