@@ -60,7 +60,7 @@ struct SessionProcessTests {
       run.cases[0].conformance?.result == .pass && run.cases[0].conformance?.policy.hasPrefix("golden:small-models/sd15/") == true
     )
     #expect(run.environment.probe != nil && (run.cases[0].work?["unet"]?.flop ?? 0) > 0)
-    #expect(run.faults.isEmpty && run.cases[0].summary("harness_overhead_ns") != nil)
+    #expect(run.faults.isEmpty && run.cases[0].summary(.harnessOverhead) != nil)
     let names = try FileManager.default.contentsOfDirectory(atPath: folder.path("out"))
     #expect(!names.contains { $0.hasPrefix(".session") }, "nothing is left behind")
   }
