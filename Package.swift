@@ -90,7 +90,7 @@ let package = Package(
     .target(
       name: "VisionLanguageModels",
       dependencies: ["KernelContract", "Kernels", "Tensors", "Checkpoints", "Tokenizers", "Imaging"], swiftSettings: optimised),
-    .target(name: "GenBackend", dependencies: ["Tensors"]),
+    .target(name: "GenBackend", dependencies: ["Schedulers", "Tensors"]),
     .target(
       name: "ReferenceEngine",
       dependencies: [

@@ -1,3 +1,5 @@
+// The words of requests (samplers, spacings) belong to this module's surface.
+@_exported public import Schedulers
 public import Tensors
 
 /// An image to make.
@@ -39,16 +41,16 @@ public struct ImageRequest: Sendable {
   ///
   /// The φ of Lin et al. 2023, arXiv:2305.08891, section 3.4; diffusers' `guidance_rescale`.
   public var guidanceRescale: Double
-  /// Scheduler name with an optional suffix, a diffusers class or an A1111 label.
-  public var scheduler: String?
-  /// `leading`, `trailing`, `linspace`; nil is what the model's configuration says.
-  public var timestepSpacing: String?
+  /// The sampler; nil is the one of the model's configuration.
+  public var scheduler: SchedulerName?
+  /// Where the steps lie; nil is what the model's configuration says.
+  public var timestepSpacing: TimestepSpacing?
   /// η of DDIM and TCD.
   public var eta: Double?
   /// Seed of the noise; nil draws one, which the result tells.
   public var seed: UInt64?
-  /// The generator: `torch`, `numpy`, `philox`.
-  public var randomSource: String
+  /// The generator of the noise.
+  public var randomSource: RandomSource
   /// Unit-normal initial noise `[1, 4, h, w]` in place of the seed's.
   public var latents: Tensor?
   /// Start image of image-to-image and inpainting, values 0...1, `[1, 3, H, W]`.
@@ -75,7 +77,7 @@ public struct ImageRequest: Sendable {
     self.model = model
     self.prompt = prompt
     guidanceRescale = 0
-    randomSource = "torch"
+    randomSource = .torch
     strength = 0.8
     imageCount = 1
     checksSafety = true
@@ -115,7 +117,7 @@ public struct ImageResult: Sendable {
 
   /// The images, in order.
   public var images: [Image]
-  /// The scheduler that was used.
+  /// The sampler that was used, by the engine's own name.
   public var scheduler: String
   /// The denoising steps that were run (fewer than asked for in image-to-image).
   public var steps: Int
@@ -123,7 +125,7 @@ public struct ImageResult: Sendable {
   public var guidanceScale: Double
   /// Prompt tokens cut off, if any.
   public var droppedTokens: Int
-  /// The trace, when one was asked for; names as in design section 4.
+  /// The trace, when one was asked for; names as `generate --trace` writes them.
   public var trace: [String: Tensor]
 
   /// Makes a result.

@@ -1,3 +1,23 @@
+public import Schedulers
+public import Tensors
+
+/// The families of models that can be asked for.
+public enum ModelVariant: String, Sendable, Hashable, Codable, CaseIterable {
+  /// Stable Diffusion 1.x.
+  case sd15
+  /// Stable Diffusion 2.x.
+  case sd20
+  /// Stable Diffusion XL.
+  case sdxl
+  /// SmolVLM (Idefics3).
+  case smolvlm
+  /// Qwen2-VL.
+  case qwen2vl
+
+  /// Whether it makes text.
+  public var isText: Bool { self == .smolvlm || self == .qwen2vl }
+}
+
 /// What to load and how.
 public struct LoadRequest: Sendable, Hashable, Codable {
   /// How the safety checker is treated.
@@ -14,21 +34,21 @@ public struct LoadRequest: Sendable, Hashable, Codable {
   public var path: String
   /// A second file: the projector of a vision-language model.
   public var projectorPath: String?
-  /// Overrides what the files say: `sd15`, `sd20`, `sdxl`, `smolvlm`, `qwen2vl`.
-  public var variant: String?
-  /// Overrides what the files say: `epsilon`, `v_prediction`, `sample`.
-  public var predictionType: String?
+  /// Overrides what the files say.
+  public var variant: ModelVariant?
+  /// Overrides what the files say.
+  public var predictionType: PredictionType?
   /// How the safety checker is treated.
   public var safety: SafetyPolicy
   /// Loads one component at a time, runs guidance as two passes and the VAE in tiles.
   public var reduceMemory: Bool
-  /// Arithmetic: `f32`, `bf16`.
-  public var precision: String
+  /// The arithmetic.
+  public var precision: Precision
 
   /// Makes a request.
   public init(
-    path: String, projectorPath: String? = nil, variant: String? = nil, predictionType: String? = nil,
-    safety: SafetyPolicy = .ifPresent, reduceMemory: Bool = false, precision: String = "f32"
+    path: String, projectorPath: String? = nil, variant: ModelVariant? = nil, predictionType: PredictionType? = nil,
+    safety: SafetyPolicy = .ifPresent, reduceMemory: Bool = false, precision: Precision = .f32
   ) {
     self.path = path
     self.projectorPath = projectorPath
@@ -67,8 +87,8 @@ public struct ModelInfo: Sendable, Hashable, Codable {
   public var nativeSizes: [ImageSize]
   /// Width and height of any request must be multiples of this.
   public var sizeMultiple: Int
-  /// `epsilon`, `v_prediction`, `sample`; nil for text models.
-  public var predictionType: String?
+  /// What the network predicts; nil for text models, and where the engine doesn't tell.
+  public var predictionType: PredictionType?
   /// The scheduler that the model's own configuration names; a name of `genbench schedule`.
   public var defaultScheduler: String?
   /// Steps and guidance that the variant is used with.
@@ -87,7 +107,7 @@ public struct ModelInfo: Sendable, Hashable, Codable {
   /// Makes a description.
   public init(
     id: ModelID, variant: String, capabilities: Set<Capability>, nativeSizes: [ImageSize] = [], sizeMultiple: Int = 1,
-    predictionType: String? = nil, defaultScheduler: String? = nil, defaultSteps: Int = 20, defaultGuidanceScale: Double = 7.5,
+    predictionType: PredictionType? = nil, defaultScheduler: String? = nil, defaultSteps: Int = 20, defaultGuidanceScale: Double = 7.5,
     contextLength: Int? = nil, parameterCount: Int = 0, weightBytes: Int = 0, loadNs: UInt64 = 0
   ) {
     self.id = id

@@ -19,13 +19,13 @@ struct GenerationParameters {
     ]
     if request.latents != nil {
       pairs.append(("Noise", "given"))
-    } else if request.randomSource != "torch" {
-      pairs.append(("RNG", request.randomSource))
+    } else if request.randomSource != .torch {
+      pairs.append(("RNG", request.randomSource.rawValue))
     }
     if request.image != nil { pairs.append(("Denoising strength", Self.number(request.strength))) }
     if request.guidanceRescale != 0 { pairs.append(("CFG rescale phi", Self.number(request.guidanceRescale))) }
     if let eta = request.eta { pairs.append(("Eta", Self.number(eta))) }
-    if let spacing = request.timestepSpacing { pairs.append(("Timestep spacing", spacing)) }
+    if let spacing = request.timestepSpacing { pairs.append(("Timestep spacing", spacing.rawValue)) }
     if let skip = request.clipSkip, skip > 0 { pairs.append(("Clip skip", String(skip))) }
     if image.safety == .filtered { pairs.append(("Safety", "filtered")) }
     pairs.append(("Version", "genbench \(GenbenchCommandLine.version)"))

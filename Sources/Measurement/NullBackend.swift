@@ -13,10 +13,10 @@ public struct NullBackend: GenBackend {
 
   /// Loads nothing, for whatever path.
   public func load(_ request: LoadRequest, control: GenerationControl) async throws -> ModelInfo {
-    let isText = request.variant.map { ["smolvlm", "qwen2vl", "llama"].contains($0) } ?? request.path.hasSuffix(".gguf")
+    let isText = request.variant.map { $0.isText } ?? request.path.hasSuffix(".gguf")
     span(.load, nil, control)
     return ModelInfo(
-      id: ModelID("null"), variant: request.variant ?? "none", capabilities: isText ? [.textGeneration] : [.textToImage, .batch],
+      id: ModelID("null"), variant: request.variant?.rawValue ?? "none", capabilities: isText ? [.textGeneration] : [.textToImage, .batch],
       nativeSizes: isText ? [] : [ImageSize(width: 64, height: 64)], sizeMultiple: 8,
       defaultScheduler: isText ? nil : "ddim", contextLength: isText ? 1 << 20 : nil)
   }
@@ -49,7 +49,7 @@ public struct NullBackend: GenBackend {
     let seed = request.seed ?? 0
     return ImageResult(
       images: (0..<request.imageCount).map { .init(bitmap: bitmap, safety: .unchecked, seed: seed &+ UInt64($0)) },
-      scheduler: request.scheduler ?? "none", steps: steps, guidanceScale: request.guidanceScale ?? 1)
+      scheduler: request.scheduler?.description ?? "none", steps: steps, guidanceScale: request.guidanceScale ?? 1)
   }
 
   /// Tells the events of an answer of `maxTokens` tokens.

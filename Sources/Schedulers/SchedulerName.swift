@@ -163,3 +163,23 @@ public struct SchedulerName: Sendable, Hashable, CustomStringConvertible {
     return row[target.count]
   }
 }
+
+extension SchedulerName: Codable {
+  /// Reads a name.
+  ///
+  /// - Throws: `DecodingError` for an unknown one.
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.singleValueContainer()
+    do {
+      try self.init(try container.decode(String.self))
+    } catch let error as SchedulerError {
+      throw DecodingError.dataCorruptedError(in: container, debugDescription: error.message)
+    }
+  }
+
+  /// Writes the name.
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(description)
+  }
+}

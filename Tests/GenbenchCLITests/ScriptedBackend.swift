@@ -48,8 +48,8 @@ final class ScriptedBackend: GenBackend {
     if let error = script.loadError { throw error }
     span(.load, nil, control) {}
     return ModelInfo(
-      id: ModelID("m"), variant: request.variant ?? "sd15", capabilities: [.textToImage], nativeSizes: [script.nativeSize],
-      sizeMultiple: 8, predictionType: "epsilon", defaultScheduler: "pndm", defaultSteps: 3, parameterCount: 1000,
+      id: ModelID("m"), variant: request.variant?.rawValue ?? "sd15", capabilities: [.textToImage], nativeSizes: [script.nativeSize],
+      sizeMultiple: 8, predictionType: .epsilon, defaultScheduler: "pndm", defaultSteps: 3, parameterCount: 1000,
       weightBytes: 2000)
   }
 
@@ -92,7 +92,7 @@ final class ScriptedBackend: GenBackend {
       images: (0..<request.imageCount).map { index in
         .init(bitmap: image(size, seed: seed &+ UInt64(index)), safety: script.safety, seed: seed &+ UInt64(index))
       },
-      scheduler: request.scheduler ?? "pndm", steps: steps, guidanceScale: request.guidanceScale ?? 7.5,
+      scheduler: request.scheduler?.description ?? "pndm", steps: steps, guidanceScale: request.guidanceScale ?? 7.5,
       trace: request.traceLevel == .none ? [:] : ["latents.init": Tensor(zeros: [1, 4, 1, 2])])
   }
 

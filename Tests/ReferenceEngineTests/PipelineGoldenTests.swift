@@ -21,7 +21,7 @@ struct PipelineGoldenTests {
     var guidance_rescale: Double
     var scheduler: String?
     var seed: UInt64
-    var rng: String
+    var rng: RandomSource
     var strength: Double?
     var tolerances: [String: GoldenCase.Tolerance]
   }
@@ -33,7 +33,7 @@ struct PipelineGoldenTests {
     request.steps = attributes.steps
     request.guidanceScale = attributes.guidance_scale
     request.guidanceRescale = attributes.guidance_rescale
-    request.scheduler = attributes.scheduler
+    request.scheduler = try attributes.scheduler.map { try SchedulerName($0) }
     request.seed = attributes.seed
     request.randomSource = attributes.rng
     request.traceLevel = .step
@@ -94,7 +94,7 @@ struct PipelineGoldenTests {
     // The reference kernels round as the fast ones do, on every machine.
     let backend = try makeBackend(.reference)
     let path = Fixtures.folder.appendingPathComponent(attributes.model).path
-    let model = try await backend.load(LoadRequest(path: path, safety: .off, precision: "bf16"), control: GenerationControl())
+    let model = try await backend.load(LoadRequest(path: path, safety: .off, precision: .bf16), control: GenerationControl())
     let request = try request(attributes, golden: golden, model: model.id)
     let trace = try await backend.generateImages(request, control: GenerationControl()).trace
     let bound = GoldenCase.Tolerance(

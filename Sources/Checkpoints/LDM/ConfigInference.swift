@@ -150,19 +150,13 @@ enum LDMOverlay {
 
   static func parse(_ text: String?, file: String) throws(CheckpointError) -> JSONValue? {
     guard let text else { return nil }
-    let bytes = Array(text.utf8)
-    do {
-      let value = try bytes.withUnsafeBytes { buffer throws(JSONParser.Failure) in try JSONParser.parse(buffer) }
-      guard value.object != nil else {
-        throw CheckpointError(.invalid, file: file, "metadata '\(key)': expected a JSON object, found \(value.brief)")
-      }
-      return value
-    } catch let error as JSONParser.Failure {
-      throw CheckpointError(.invalid, file: file, "metadata '\(key)': not valid JSON at byte \(error.offset): \(error.message)")
-    } catch let error as CheckpointError {
-      throw error
-    } catch {
+    let value: JSONValue
+    do { value = try JSONValue(parsing: text, as: .python) } catch {
       throw CheckpointError(.invalid, file: file, "metadata '\(key)': \(error)")
     }
+    guard value.object != nil else {
+      throw CheckpointError(.invalid, file: file, "metadata '\(key)': expected a JSON object, found \(value.brief)")
+    }
+    return value
   }
 }

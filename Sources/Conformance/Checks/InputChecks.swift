@@ -146,7 +146,7 @@ extension Catalogue {
           var request = ImageRequest(model: model.id, prompt: "a boat")
           request.size = ImageSize(width: model.sizeMultiple * 2, height: model.sizeMultiple * 2)
           request.steps = steps
-          request.scheduler = scheduler
+          request.scheduler = try SchedulerName(scheduler)
           request.seed = 1
           do {
             let result = try await backend.generateImages(request, control: GenerationControl())

@@ -98,7 +98,7 @@ extension Catalogue {
       for scheduler in context.schedulers where !["pndm", "heun", "dpm2", "dpm2_a"].contains(scheduler) {
         for steps in [10, 25] {
           let trace = try await engine.trace { request in
-            request.scheduler = scheduler
+            request.scheduler = try SchedulerName(scheduler)
             request.steps = steps
           }
           guard let timesteps = trace["timesteps"]?.elements else {
@@ -120,18 +120,18 @@ extension Catalogue {
       "D-73", "The generators named torch, numpy and philox draw their published first numbers.", level: .contract,
       group: .diffusion, worlds: [.scripted, .engine]
     ) { context in
-      let vectors: [(String, UInt64, [Float])] = [
-        ("torch", 0, [-1.125840, -1.152360, -0.250579, -0.433879, 0.848710, 0.692009, -0.316013, -2.115219]),
-        ("torch", 42, [1.926915, 1.487284, 0.900717, -2.105521, 0.678418, -1.234545, -0.043067, -1.604667]),
-        ("numpy", 0, [1.764052, 0.400157, 0.978738, 2.240893]), ("numpy", 42, [0.496714, -0.138264, 0.647689, 1.523030]),
-        ("philox", 0, [-0.924662, -0.425344, -2.643846, 0.145184, -0.120867]),
-        ("philox", 42, [0.194019, 2.161374, -0.172051, 0.849060]),
+      let vectors: [(RandomSource, UInt64, [Float])] = [
+        (.torch, 0, [-1.125840, -1.152360, -0.250579, -0.433879, 0.848710, 0.692009, -0.316013, -2.115219]),
+        (.torch, 42, [1.926915, 1.487284, 0.900717, -2.105521, 0.678418, -1.234545, -0.043067, -1.604667]),
+        (.numpy, 0, [1.764052, 0.400157, 0.978738, 2.240893]), (.numpy, 42, [0.496714, -0.138264, 0.647689, 1.523030]),
+        (.philox, 0, [-0.924662, -0.425344, -2.643846, 0.145184, -0.120867]),
+        (.philox, 42, [0.194019, 2.161374, -0.172051, 0.849060]),
       ]
       let engine = try await TensorEngine(context)
       for (name, seed, wanted) in vectors {
         let trace = try await engine.trace { request in
           // DDIM begins with the noise as it is.
-          request.scheduler = "ddim"
+          request.scheduler = SchedulerName(.ddim)
           request.steps = 1
           request.seed = seed
           request.randomSource = name
@@ -164,13 +164,13 @@ extension Catalogue {
       }
     }
 
-    func trace(_ change: (inout ImageRequest) -> Void) async throws -> [String: Tensor] {
+    func trace(_ change: (inout ImageRequest) throws -> Void) async throws -> [String: Tensor] {
       var request = ImageRequest(model: model.id, prompt: "a boat")
       request.size = ImageSize(width: model.sizeMultiple * 2, height: model.sizeMultiple * 2)
       request.seed = 1
       request.guidanceScale = 1
       request.traceLevel = .step
-      change(&request)
+      try change(&request)
       return try await backend.generateImages(request, control: GenerationControl()).trace
     }
 

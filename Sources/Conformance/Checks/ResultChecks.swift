@@ -183,7 +183,7 @@ extension Catalogue {
         let result = try await rig.image(context.options { $0.scheduler = scheduler })
         if let told = result.scheduler { try context.expectEqual(told, scheduler, "sampler that is told:") }
         if let request = rig.scripted?.runs.last?.request {
-          try context.expectEqual(request.scheduler, scheduler, "sampler that the engine sees:")
+          try context.expectEqual(request.scheduler?.description, scheduler, "sampler that the engine sees:")
         }
         images.append(result.data)
       }

@@ -398,7 +398,7 @@ extension Mutant {
         BackendForwarder(
           $0,
           trace: { request, trace in
-            if request.scheduler == "dpmpp_2m_karras", let timesteps = trace["timesteps"], timesteps.count > 3 {
+            if request.scheduler?.description == "dpmpp_2m_karras", let timesteps = trace["timesteps"], timesteps.count > 3 {
               var changed = timesteps
               changed[flat: 3] = changed[flat: 2]
               trace["timesteps"] = changed

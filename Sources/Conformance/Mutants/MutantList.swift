@@ -64,7 +64,7 @@ extension Mutant {
     Mutant("ignores-size", "Any size is taken; the model's fixed one is made (C19).", breaks: ["D-06"]) { mutant, surroundings in
       let backend = surroundings.backend
       mutant = mutant.mappingOptions { options in
-        let side = ["sd20": 768, "sdxl": 1024][backend.loads.last?.variant ?? ""] ?? 512
+        let side = backend.loads.last?.variant.flatMap { [.sd20: 768, .sdxl: 1024][$0] } ?? 512
         (options.width, options.height) = (side, side)
       }
     },
@@ -114,7 +114,7 @@ extension Mutant {
         BackendForwarder(
           $0,
           images: { request in
-            if request.scheduler == "pndm", request.steps == 1 { throw BackendError(.processingFailed, "index out of range") }
+            if request.scheduler?.kind == .pndm, request.steps == 1 { throw BackendError(.processingFailed, "index out of range") }
           })
       }),
     Mutant("cuts-silently", "A prompt beyond the window is cut without a word (ML #94).", breaks: ["D-67"]) { mutant, _ in

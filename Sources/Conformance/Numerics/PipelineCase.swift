@@ -17,7 +17,7 @@ public struct PipelineCase: Sendable {
     var guidance_rescale: Double?
     var scheduler: String?
     var seed: UInt64
-    var rng: String
+    var rng: RandomSource
     var strength: Double?
     var tolerances: [String: GoldenCase.Tolerance]
   }
@@ -60,7 +60,7 @@ public struct PipelineCase: Sendable {
     request.steps = attributes.steps
     request.guidanceScale = attributes.guidance_scale
     request.guidanceRescale = attributes.guidance_rescale ?? 0
-    request.scheduler = attributes.scheduler
+    request.scheduler = try attributes.scheduler.map { try SchedulerName($0) }
     request.seed = attributes.seed
     request.randomSource = attributes.rng
     request.traceLevel = .step

@@ -38,7 +38,7 @@ public final class MeasuredBackend: GenBackend {
     emit(.load, index: nil, control) {}
     return ModelInfo(
       id: ModelID("measured"), variant: "sd15", capabilities: [.textToImage], nativeSizes: [ImageSize(width: 16, height: 16)],
-      sizeMultiple: 8, predictionType: "epsilon", defaultScheduler: "ddim", defaultSteps: 2, parameterCount: 1, weightBytes: 4)
+      sizeMultiple: 8, predictionType: .epsilon, defaultScheduler: "ddim", defaultSteps: 2, parameterCount: 1, weightBytes: 4)
   }
 
   /// Frees nothing.
@@ -56,7 +56,7 @@ public final class MeasuredBackend: GenBackend {
     let seed = request.seed ?? 1
     let bitmap = ScriptedImage.pattern(seed: seed, width: request.size?.width ?? 16, height: request.size?.height ?? 16)
     return ImageResult(
-      images: [.init(bitmap: bitmap, safety: .unchecked, seed: seed)], scheduler: request.scheduler ?? "ddim", steps: steps,
+      images: [.init(bitmap: bitmap, safety: .unchecked, seed: seed)], scheduler: request.scheduler?.description ?? "ddim", steps: steps,
       guidanceScale: request.guidanceScale ?? 7.5)
   }
 

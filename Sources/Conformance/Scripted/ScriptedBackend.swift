@@ -128,7 +128,7 @@ public final class ScriptedBackend: GenBackend {
         if !model.hasChecker || request.safety == .off { capabilities.remove(.safetyChecker) }
         return ModelInfo(
           id: id, variant: model.variant, capabilities: capabilities, nativeSizes: model.sizes, sizeMultiple: 8,
-          predictionType: "epsilon", defaultScheduler: "pndm", defaultSteps: model.defaultSteps,
+          predictionType: .epsilon, defaultScheduler: "pndm", defaultSteps: model.defaultSteps,
           defaultGuidanceScale: model.defaultGuidanceScale, parameterCount: 1000, weightBytes: 1000, loadNs: 500_000_000)
       }
     } catch {
@@ -244,7 +244,7 @@ public final class ScriptedBackend: GenBackend {
     let script = start.script
     let steps = request.steps ?? start.model.defaultSteps
     let size = request.size ?? start.model.sizes[0]
-    let scheduler = request.scheduler ?? "pndm"
+    let scheduler = request.scheduler?.description ?? "pndm"
     try validate(request, steps: steps, size: size, scheduler: scheduler)
     let seed = request.seed ?? UInt64(UInt32.random(in: 0 ... .max))
     let total = request.image == nil ? steps : min(steps, Int(Double(steps) * request.strength))
@@ -341,7 +341,7 @@ public final class ScriptedBackend: GenBackend {
   }
 
   private func trace(_ request: ImageRequest, steps: Int, size: ImageSize, seed: UInt64) -> [String: Tensor] {
-    var noise = (RandomSource(rawValue: request.randomSource) ?? .torch).makeNoiseSource(seed: seed)
+    var noise = request.randomSource.makeNoiseSource(seed: seed)
     let latents = request.latents ?? noise.normals(shape: [1, 4, size.height / 8, size.width / 8])
     let timesteps = (0..<steps).map { Float(999 - $0 * 1000 / steps) }
     return ["latents.init": latents, "timesteps": Tensor(timesteps, shape: [steps])]

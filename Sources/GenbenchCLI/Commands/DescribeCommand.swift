@@ -53,7 +53,7 @@ struct DescribeCommand: Command {
         throw CommandError(
           .usage, "Missing expected argument '--mmproj <path>': without its projector a language model sees no image")
       }
-      load = LoadRequest(path: location.path, projectorPath: projector, variant: variant)
+      load = LoadRequest(path: location.path, projectorPath: projector, variant: variant.flatMap { ModelVariant(rawValue: $0) })
       guard FileManager.default.fileExists(atPath: projector) else {
         throw CommandError(.inputMissing, "--mmproj \(projector): no such file; expected the model's projector, a .gguf file")
       }

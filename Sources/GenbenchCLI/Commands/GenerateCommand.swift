@@ -32,11 +32,11 @@ struct GenerateCommand: Command {
         "scheduler", "name", "The sampler, by genbench's, diffusers' or A1111's name.", default: "the model's",
         section: "SAMPLING"),
       .value(
-        "timestep-spacing", "kind", "Where the steps lie.", default: "the model's", values: ["leading", "trailing", "linspace"],
+        "timestep-spacing", "kind", "Where the steps lie.", default: "the model's", values: TimestepSpacing.allCases.map(\.rawValue),
         section: "SAMPLING"),
       .value("eta", "x", "Noise of DDIM and TCD in 0...1.", default: "0", section: "SAMPLING"),
       .value("seed", "n", "Seed of the noise.", default: "a random one, which is told", section: "SAMPLING"),
-      .value("rng", "name", "The generator.", default: "torch", values: ["torch", "numpy", "philox"], section: "SAMPLING"),
+      .value("rng", "name", "The generator.", default: "torch", values: RandomSource.allCases.map(\.rawValue), section: "SAMPLING"),
       .value("latents", "file", "Unit-normal noise [1,4,h,w] as .npy, in place of the seed's.", section: "SAMPLING"),
       .value("count", "n", "Images; each from the next seed.", default: "1", section: "SAMPLING"),
       .value(
@@ -52,7 +52,7 @@ struct GenerateCommand: Command {
       .value("trace", "file", "Write embeddings, latents and predictions of every step as safetensors.", section: "IMAGE"),
       .value("trace-level", "level", "What the trace holds.", default: "step", values: ["step", "block"], section: "IMAGE"),
     ] + BackendSpecification.options + [
-      .value("precision", "type", "The arithmetic.", default: "f32", values: ["f32", "bf16"], section: "ENGINE"),
+      .value("precision", "type", "The arithmetic.", default: "f32", values: Precision.allCases.map(\.rawValue), section: "ENGINE"),
       .flag(
         "reduce-memory", "One component at a time, guidance in two passes, the VAE in small bands, in tiles beyond 512 pixels.",
         section: "ENGINE"),
@@ -81,25 +81,26 @@ struct GenerateCommand: Command {
     variant = values.string("variant") ?? (model == nil && !isFullSize ? "sd15" : nil)
     try ModelLocation.check(model: model, variant: variant, isFullSize: isFullSize)
     backend = try BackendSpecification(values)
-    load = LoadRequest(path: "", variant: variant, predictionType: values.string("prediction-type"))
+    load = try LoadRequest(
+      path: "", variant: variant.flatMap { ModelVariant(rawValue: $0) }, predictionType: values.choice("prediction-type"))
     switch values.flag("safety-checker") {
     case true?: load.safety = .required
     case false?: load.safety = .off
     case nil: load.safety = .ifPresent
     }
     load.reduceMemory = values.flag("reduce-memory") ?? false
-    load.precision = values.string("precision") ?? "f32"
+    load.precision = try values.choice("precision") ?? .f32
 
     request = ImageRequest(model: ModelID(""), prompt: values.string("prompt") ?? "")
     request.negativePrompt = values.string("negative-prompt")
     request.steps = try values.int("steps", in: 1...10_000)
     request.guidanceScale = try values.double("guidance-scale", in: 0...1000)
     request.guidanceRescale = try values.double("guidance-rescale", in: 0...1) ?? 0
-    request.scheduler = values.string("scheduler")
-    request.timestepSpacing = values.string("timestep-spacing")
+    request.scheduler = try values.scheduler("scheduler")
+    request.timestepSpacing = try values.choice("timestep-spacing")
     request.eta = try values.double("eta", in: 0...1)
     request.seed = try values.seed("seed")
-    request.randomSource = values.string("rng") ?? "torch"
+    request.randomSource = try values.choice("rng") ?? .torch
     request.imageCount = try values.int("count", in: 1...10_000) ?? 1
     request.longPrompt = values.string("long-prompt").flatMap { ImageRequest.LongPrompt(rawValue: $0) } ?? .truncate
     request.clipSkip = try values.int("clip-skip", in: 0...100)
@@ -161,7 +162,7 @@ struct GenerateCommand: Command {
     }
     var load = load
     load.path = path
-    load.variant = location.variant
+    load.variant = location.variant.flatMap { ModelVariant(rawValue: $0) }
     let info = try await engine.load(load, control: recorder.control(context.cancellation))
     request.model = info.id
     if let width, let height { request.size = ImageSize(width: width, height: height) }

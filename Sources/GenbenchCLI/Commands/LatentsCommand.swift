@@ -21,7 +21,7 @@ struct LatentsCommand: Command {
 
   init(_ values: ParsedValues) throws(UsageError) {
     seed = try values.seed("seed") ?? 0
-    source = values.string("rng").flatMap { RandomSource(rawValue: $0) } ?? .torch
+    source = try values.choice("rng") ?? .torch
     let text = values.string("shape") ?? "1,4,64,64"
     let extents = text.split(separator: ",", omittingEmptySubsequences: false).map { Int($0.trimmingSpaces()) }
     var count = 1

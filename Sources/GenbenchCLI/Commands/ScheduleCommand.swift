@@ -12,7 +12,7 @@ struct ScheduleCommand: Command {
       .value("steps", short: "s", "n", "Denoising steps.", default: "20"),
       .value("config", "file", "A scheduler_config.json, merged as diffusers' from_config does."),
       .value("model", short: "m", "path", "A model, for its scheduler_config.json."),
-      .value("timestep-spacing", "kind", "Where the steps lie.", values: ["leading", "trailing", "linspace"]),
+      .value("timestep-spacing", "kind", "Where the steps lie.", values: TimestepSpacing.allCases.map(\.rawValue)),
       .flag("json", "Print JSON."),
     ])
 
@@ -20,7 +20,7 @@ struct ScheduleCommand: Command {
   private let steps: Int
   private let config: String?
   private let model: String?
-  private let spacing: String?
+  private let spacing: TimestepSpacing?
   private let isJSON: Bool
 
   init(_ values: ParsedValues) throws(UsageError) {
@@ -28,7 +28,7 @@ struct ScheduleCommand: Command {
     steps = try values.int("steps", in: 1...10_000) ?? 20
     config = values.string("config")
     model = values.string("model")
-    spacing = values.string("timestep-spacing")
+    spacing = try values.choice("timestep-spacing")
     isJSON = values.flag("json") ?? false
     if config != nil, model != nil { throw UsageError("--config and --model can't be given together") }
   }
@@ -41,7 +41,7 @@ struct ScheduleCommand: Command {
     } else if let model {
       merged = try DiffusionCheckpoint.open(path: model).scheduler
     }
-    if let spacing { merged = merged.merging(["timestep_spacing": .string(spacing)]) }
+    if let spacing { merged = merged.merging(["timestep_spacing": .string(spacing.rawValue)]) }
     var scheduler = try name.makeScheduler(config: merged)
     try scheduler.setTimesteps(numInferenceSteps: steps)
     let table = ScheduleTable(scheduler)

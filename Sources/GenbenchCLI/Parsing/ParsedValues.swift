@@ -113,6 +113,21 @@ public struct ParsedValues: Sendable {
     throw invalid(name, text, "a whole number of 64 bits")
   }
 
+  /// One of an enumeration's words; nil when absent.
+  public func choice<Word: RawRepresentable<String> & CaseIterable>(_ name: String) throws(UsageError) -> Word? {
+    guard let text = string(name) else { return nil }
+    guard let word = Word(rawValue: text) else {
+      throw invalid(name, text, "one of \(Word.allCases.map(\.rawValue).joined(separator: ", "))")
+    }
+    return word
+  }
+
+  /// A sampler by any of its names; nil when absent.
+  public func scheduler(_ name: String) throws(UsageError) -> SchedulerName? {
+    guard let text = string(name) else { return nil }
+    do { return try SchedulerName(text) } catch { throw UsageError(error.message) }
+  }
+
   /// Sizes such as `512x768`, or `512` for both, separated by commas.
   public func sizes(_ name: String) throws(UsageError) -> [ImageSize] {
     var sizes: [ImageSize] = []

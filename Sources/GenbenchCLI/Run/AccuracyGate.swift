@@ -139,7 +139,7 @@ struct AccuracyGate {
     let yardstick = try await context.makeBackend(specification)
     let control = GenerationControl(cancellation: context.cancellation)
     var load = loaded.request
-    load.precision = "f32"
+    load.precision = .f32
     load.reduceMemory = false
     let model = try await yardstick.load(load, control: control)
     let verdict: RunCase.Conformance
@@ -157,7 +157,7 @@ struct AccuracyGate {
       var request = ImageRequest(model: model.id, prompt: plan.prompts.first ?? "")
       request.size = planned.width.flatMap { width in planned.height.map { ImageSize(width: width, height: $0) } }
       request.steps = min(planned.steps ?? model.defaultSteps, 4)
-      request.scheduler = planned.scheduler
+      request.scheduler = try planned.scheduler.map { try SchedulerName($0) }
       request.guidanceScale = planned.guidance
       request.seed = plan.seed
       request.checksSafety = false

@@ -166,20 +166,20 @@ struct CaseMeasurer {
     }
   }
 
-  private func imageRequest(index: Int) -> ImageRequest {
+  private func imageRequest(index: Int) throws -> ImageRequest {
     var request = ImageRequest(model: info.id, prompt: prompts[index])
     request.size = size
     request.steps = steps
-    request.scheduler = scheduler == "default" ? nil : scheduler
+    request.scheduler = scheduler == "default" ? nil : try SchedulerName(scheduler)
     request.guidanceScale = planned.guidance
     request.negativePrompt = plan.negativePrompt
     request.seed = plan.seed &+ UInt64(index)
     request.imageCount = planned.batch
     request.eta = planned.settings["eta"].flatMap(Double.init)
     request.guidanceRescale = planned.settings["guidance_rescale"].flatMap(Double.init) ?? 0
-    request.timestepSpacing = planned.settings["timestep_spacing"]
+    request.timestepSpacing = planned.settings["timestep_spacing"].flatMap { TimestepSpacing(rawValue: $0) }
     request.clipSkip = planned.settings["clip_skip"].flatMap { Int($0) }
-    if let rng = planned.settings["rng"] { request.randomSource = rng }
+    if let rng = planned.settings["rng"].flatMap({ RandomSource(rawValue: $0) }) { request.randomSource = rng }
     if let policy = planned.settings["long_prompt"].flatMap({ ImageRequest.LongPrompt(rawValue: $0) }) {
       request.longPrompt = policy
     }
@@ -187,7 +187,7 @@ struct CaseMeasurer {
   }
 
   private func images(index: Int, repetition: Int, isWarmup: Bool) async throws -> Outcome {
-    let request = imageRequest(index: index)
+    let request = try imageRequest(index: index)
     let recorder = recorder(index: index, repetition: repetition)
     let result = try await loaded.engine.generateImages(request, control: recorder.control(context.cancellation))
     guard let image = result.images.first else {

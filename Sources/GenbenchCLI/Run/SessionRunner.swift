@@ -113,8 +113,8 @@ struct SessionRunner {
     let engine = try await context.makeBackend(specification)
     let info = try await engine.info
     let request = LoadRequest(
-      path: assignment.path, projectorPath: subject.projector, variant: subject.variant, reduceMemory: subject.reducesMemory,
-      precision: subject.precision)
+      path: assignment.path, projectorPath: subject.projector, variant: subject.variant.flatMap { ModelVariant(rawValue: $0) }, reduceMemory: subject.reducesMemory,
+      precision: Precision(rawValue: subject.precision) ?? .f32)
     let recorder = RequestRecorder()
     let model = try await engine.load(request, control: recorder.control(context.cancellation))
     recorder.finish()

@@ -24,13 +24,6 @@ struct ImageRequestValidator {
       throw invalid("preview stride: expected at least 1, found \(stride)")
     }
     if let clipSkip = request.clipSkip, clipSkip < 0 { throw invalid("clip skip: expected at least 0, found \(clipSkip)") }
-    guard RandomSource(rawValue: request.randomSource) != nil else {
-      throw invalid(
-        "rng: expected \(RandomSource.allCases.map(\.rawValue).joined(separator: ", ")), found '\(request.randomSource)'")
-    }
-    if let spacing = request.timestepSpacing, !["leading", "trailing", "linspace"].contains(spacing) {
-      throw invalid("timestep spacing: expected leading, trailing or linspace, found '\(spacing)'")
-    }
     if let image = request.image {
       guard image.shape.rank == 4, image.shape[0] == 1, image.shape[1] == 3, image.count > 0 else {
         throw invalid("image: expected shape [1, 3, H, W], found \(image.shape)")

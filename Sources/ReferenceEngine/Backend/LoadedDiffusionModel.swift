@@ -8,6 +8,8 @@ import Tokenizers
 /// A Stable Diffusion model that answers requests.
 struct LoadedDiffusionModel: ReferenceBackend.LoadedModel {
   let info: ModelInfo
+  /// The sampler of the model's configuration.
+  let defaultScheduler: SchedulerName
   let networks: DiffusionNetworks
   let tokenizers: [CLIPTokenizer]
   let reduceMemory: Bool
@@ -40,8 +42,8 @@ struct LoadedDiffusionModel: ReferenceBackend.LoadedModel {
   /// The requested scheduler over the model's own configuration, as diffusers' `from_config` makes it.
   private func makeScheduler(_ request: ImageRequest) throws -> (any Scheduler, String) {
     var config = checkpoint.scheduler
-    if let spacing = request.timestepSpacing { config = config.merging(["timestep_spacing": .string(spacing)]) }
-    let name = try SchedulerName(request.scheduler ?? checkpoint.scheduler.className)
+    if let spacing = request.timestepSpacing { config = config.merging(["timestep_spacing": .string(spacing.rawValue)]) }
+    let name = request.scheduler ?? defaultScheduler
     let scheduler = try name.makeScheduler(config: config, eta: request.eta ?? 0)
     return (scheduler, SchedulerName(name.kind, sigmaSpacing: name.sigmaSpacing).description)
   }

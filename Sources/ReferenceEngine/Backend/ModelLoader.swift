@@ -13,14 +13,10 @@ struct ModelLoader {
   let kernels: any KernelSet
 
   func load(_ request: LoadRequest, id: ModelID, startedAt start: UInt64) throws -> any ReferenceBackend.LoadedModel {
-    guard let precision = Precision(rawValue: request.precision) else {
-      let known = Precision.allCases.map(\.rawValue).joined(separator: ", ")
-      throw BackendError(.invalidInput, "precision: expected one of \(known), found '\(request.precision)'")
-    }
-    guard let kernels = kernels.with(precision) else {
+    guard let kernels = kernels.with(request.precision) else {
       throw BackendError(
         .notSupported,
-        "precision \(precision.rawValue): the kernels '\(kernels.name)' don't have it (bf16 needs a CPU with AVX-512 BF16); use f32"
+        "precision \(request.precision.rawValue): the kernels '\(kernels.name)' don't have it (bf16 needs a CPU with AVX-512 BF16); use f32"
       )
     }
     if let file = try LanguageModelLoader.file(request) {
@@ -28,20 +24,9 @@ struct ModelLoader {
         .load(file, request, id: id, startedAt: start)
     }
     var overrides = DiffusionCheckpoint.Overrides(opensSafetyChecker: request.safety != .off)
-    if let name = request.variant {
-      guard let variant = DiffusionVariant(rawValue: name) else {
-        throw BackendError(
-          .invalidInput,
-          "variant: expected one of \(DiffusionVariant.allCases.map(\.rawValue).joined(separator: ", ")), found '\(name)'")
-      }
-      overrides.variant = variant
-    }
-    if let name = request.predictionType {
-      guard let type = PredictionType(rawValue: name) else {
-        throw BackendError(.invalidInput, "prediction type: expected epsilon, v_prediction or sample, found '\(name)'")
-      }
-      overrides.predictionType = type
-    }
+    // Models of text were opened above.
+    overrides.variant = request.variant.flatMap { DiffusionVariant(rawValue: $0.rawValue) }
+    overrides.predictionType = request.predictionType
     let checkpoint = try DiffusionCheckpoint.open(path: request.path, overrides: overrides)
     if request.safety == .required, checkpoint.safetyChecker == nil {
       throw BackendError(
@@ -53,9 +38,10 @@ struct ModelLoader {
     if let second = checkpoint.textEncoder2 { tokenizers.append(try tokenizer(second)) }
     let networks = DiffusionNetworks(checkpoint: checkpoint, kernels: kernels, keepsNetworks: !request.reduceMemory)
     try networks.buildAll()
-    let info = try modelInfo(checkpoint, id: id, loadNs: MonotonicTime.nanoseconds() - start)
+    let scheduler = try SchedulerName(checkpoint.scheduler.className ?? "")
+    let info = modelInfo(checkpoint, scheduler, id: id, loadNs: MonotonicTime.nanoseconds() - start)
     return LoadedDiffusionModel(
-      info: info, networks: networks, tokenizers: tokenizers, reduceMemory: request.reduceMemory, memoryLimit: options.memoryLimit
+      info: info, defaultScheduler: scheduler, networks: networks, tokenizers: tokenizers, reduceMemory: request.reduceMemory, memoryLimit: options.memoryLimit
     )
   }
 
@@ -83,7 +69,7 @@ struct ModelLoader {
     return tokenizer
   }
 
-  private func modelInfo(_ checkpoint: DiffusionCheckpoint, id: ModelID, loadNs: UInt64) throws -> ModelInfo {
+  private func modelInfo(_ checkpoint: DiffusionCheckpoint, _ scheduler: SchedulerName, id: ModelID, loadNs: UInt64) -> ModelInfo {
     var capabilities: Set<Capability> = [
       .textToImage, .imageToImage, .inpainting, .negativePrompt, .previews, .latentsInput, .trace, .batch, .reduceMemory,
     ]
@@ -103,8 +89,8 @@ struct ModelLoader {
     return ModelInfo(
       id: id, variant: checkpoint.variant.rawValue, capabilities: capabilities,
       nativeSizes: [ImageSize(width: checkpoint.nativeSize, height: checkpoint.nativeSize)],
-      sizeMultiple: checkpoint.vaeConfig.scaleFactor, predictionType: checkpoint.predictionType.rawValue,
-      defaultScheduler: try SchedulerName(checkpoint.scheduler.className).kind.rawValue, defaultSteps: 20,
+      sizeMultiple: checkpoint.vaeConfig.scaleFactor, predictionType: checkpoint.predictionType,
+      defaultScheduler: scheduler.kind.rawValue, defaultSteps: 20,
       defaultGuidanceScale: checkpoint.variant == .sdxl ? 5 : 7.5, parameterCount: parameters, weightBytes: bytes, loadNs: loadNs)
   }
 }

@@ -34,7 +34,7 @@ struct DenoisingRun {
     self.clock = clock
     self.context = context
     self.recordsTrace = recordsTrace
-    noise = (RandomSource(rawValue: request.randomSource) ?? .torch).makeNoiseSource(seed: settings.seed)
+    noise = request.randomSource.makeNoiseSource(seed: settings.seed)
   }
 
   private var networks: DiffusionNetworks { pipeline.networks }

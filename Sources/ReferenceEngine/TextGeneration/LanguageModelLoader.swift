@@ -12,7 +12,7 @@ struct LanguageModelLoader {
 
   /// The GGUF file of a request that means a model for text; nil when it means another kind of model.
   static func file(_ request: LoadRequest) throws -> GGUFFile? {
-    let asksForText = request.projectorPath != nil || ["smolvlm", "qwen2vl"].contains(request.variant)
+    let asksForText = request.projectorPath != nil || request.variant?.isText == true
     guard asksForText || isGGUF(request.path) else { return nil }
     let file = try GGUFFile(path: request.path)
     if case .other = ModelFileKind(file), !asksForText { return nil }
@@ -37,7 +37,7 @@ struct LanguageModelLoader {
     }
     let architecture = model.decoder.config.architecture
     let variant = architecture == .llama && visionModel != nil ? "smolvlm" : architecture.rawValue
-    if let wanted = request.variant, wanted != variant {
+    if let wanted = request.variant?.rawValue, wanted != variant {
       throw BackendError(
         .invalidInput,
         "variant: '\(wanted)' was asked for, \(request.path) \(visionModel == nil ? "without projector " : "")is '\(variant)'; "

@@ -9,6 +9,15 @@ public enum DiffusionModelVariant: String, Sendable, Hashable, Codable, CaseIter
   /// Stable Diffusion XL.
   case sdxl
 
+  /// The engine's word for it.
+  var family: ModelVariant {
+    switch self {
+    case .sd15: .sd15
+    case .sd20: .sd20
+    case .sdxl: .sdxl
+    }
+  }
+
   /// The sizes that the family is made for, the default first.
   public var recommendedSizes: [ImageSize] {
     switch self {

@@ -33,7 +33,9 @@ struct DiffusionOptionsValidator {
     request.steps = options.steps
     request.guidanceScale = options.guidanceScale
     request.negativePrompt = options.negativePrompt
-    request.scheduler = options.scheduler?.rawValue
+    if let scheduler = options.scheduler {
+      do { request.scheduler = try SchedulerName(scheduler.rawValue) } catch { throw invalid("scheduler: \(error.message)") }
+    }
     request.seed = try seed(options)
     request.imageCount = options.imageCount
     request.previewStride = options.previewStride

@@ -58,7 +58,7 @@ public final class DiffusionSession: Sendable {
     defer { occupancy.release() }
     do {
       let request = LoadRequest(
-        path: ModelFolder.resolve(modelPath), variant: configuration.modelVariant.rawValue,
+        path: ModelFolder.resolve(modelPath), variant: configuration.modelVariant.family,
         safety: configuration.enableSafetyChecker ? .required : .off, reduceMemory: configuration.reduceMemory)
       let info = try await withTaskCancellationHandler {
         try await backend.load(request, control: GenerationControl(cancellation: token))

@@ -1,7 +1,7 @@
 /// Which training steps a run of N steps visits.
 ///
 /// Source: Lin et al. 2023, arXiv:2305.08891, table 2.
-public enum TimestepSpacing: String, Sendable, CaseIterable {
+public enum TimestepSpacing: String, Sendable, Hashable, Codable, CaseIterable {
   /// Multiples of ⌊T/N⌋ plus an offset; never reaches the last training step.
   case leading
   /// Counted down from the last training step by T/N.

@@ -1,3 +1,4 @@
+import JSON
 import Tensors
 
 /// DPM-Solver, DPM-Solver++ and their SDE forms with earlier outputs as derivatives (orders 1 to 3).

@@ -1,4 +1,5 @@
 import Foundation
+import JSON
 import Tensors
 
 /// The unified predictor-corrector: each step is predicted from earlier outputs, then corrected by the next output.

@@ -8,7 +8,7 @@ public protocol NoiseSource: Sendable {
 }
 
 /// The generators whose noise genbench reproduces, to about 1e-6 absolute.
-public enum RandomSource: String, Sendable, Hashable, CaseIterable {
+public enum RandomSource: String, Sendable, Hashable, Codable, CaseIterable {
   /// `torch.Generator("cpu")`: what diffusers recommends, ComfyUI, stable-diffusion.cpp `--rng cpu`.
   case torch
   /// `numpy.random.RandomState`: Apple's default, ONNX pipelines.

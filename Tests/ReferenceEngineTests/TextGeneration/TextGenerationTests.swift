@@ -185,12 +185,11 @@ struct TextGenerationTests {
       (LoadRequest(path: smol + "/model.gguf", projectorPath: smol + "/none.gguf"), .modelNotFound, "none.gguf"),
       (LoadRequest(path: smol + "/none.gguf", projectorPath: smol + "/mmproj.gguf"), .modelNotFound, "none.gguf"),
       (LoadRequest(path: smallModel("sd15"), projectorPath: smol + "/mmproj.gguf"), .invalidModel, ""),
-      (LoadRequest(path: smol + "/model.gguf", variant: "smolvlm"), .invalidInput, "without projector"),
+      (LoadRequest(path: smol + "/model.gguf", variant: .smolvlm), .invalidInput, "without projector"),
       (
-        LoadRequest(path: smol + "/model.gguf", projectorPath: smol + "/mmproj.gguf", variant: "qwen2vl"), .invalidInput,
+        LoadRequest(path: smol + "/model.gguf", projectorPath: smol + "/mmproj.gguf", variant: .qwen2vl), .invalidInput,
         "smolvlm"
       ),
-      (LoadRequest(path: smol + "/model.gguf", precision: "f8"), .invalidInput, "precision: expected one of f32, bf16"),
     ]
     for (request, code, expected) in loads {
       let error = await #expect(throws: BackendError.self, "\(request.path)") {
