@@ -139,7 +139,7 @@ import Testing
       "--warmup", "1", "--steps", "3", backend: backend)
     #expect(result.status == .success, "\(result.err)")
     let cases = Dictionary(uniqueKeysWithValues: run.cases.map { ($0.scenario, $0) })
-    #expect(Set(cases.keys) == ["single", "offline", "cold", "warm", "cancel"])
+    #expect(Set(cases.keys) == [.single, .offline, .cold, .warm, .cancel])
     #expect(cases[.offline]?.metric(.imagesPerSecond)?.polarity == .higher)
     #expect(cases[.offline]?.sessions[0].samples[0].images == 3)
     #expect(cases[.cold]?.sessions.map(\.samples.count) == [1, 1] && cases[.cold]?.sessions[0].warmupNs == [])
