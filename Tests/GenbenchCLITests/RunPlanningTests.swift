@@ -1,4 +1,5 @@
 import Foundation
+import GenBackend
 import Measurement
 import Reporting
 import TestSupport
