@@ -2,6 +2,7 @@ import Checkpoints
 import DiffusionModels
 import GenBackend
 import Tensors
+import Running
 
 /// A model's sizes and needs, known without loading it.
 struct ModelDescription {

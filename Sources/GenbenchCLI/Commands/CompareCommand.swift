@@ -2,6 +2,7 @@ import Checkpoints
 import Foundation
 import Measurement
 import Reporting
+import Running
 
 /// Compares two runs.
 struct CompareCommand: Command {

@@ -4,6 +4,7 @@ import Foundation
 import GenBackend
 import Goldens
 import Tensors
+import Running
 
 /// Judges behaviour and numbers.
 struct ConformCommand: Command {

@@ -2,6 +2,7 @@ import Checkpoints
 import Foundation
 import Reporting
 import Tensors
+import Running
 
 /// Finds where two engines part.
 struct DiffCommand: Command {

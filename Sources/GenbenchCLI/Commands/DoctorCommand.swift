@@ -5,6 +5,7 @@ import Kernels
 import Measurement
 import Reporting
 import Tensors
+import Running
 
 /// Says what makes this machine noisy or this installation incomplete, and what to do.
 struct DoctorCommand: Command {

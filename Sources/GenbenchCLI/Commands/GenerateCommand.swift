@@ -4,6 +4,7 @@ import GenBackend
 import Imaging
 import Measurement
 import Tensors
+import Running
 
 /// Makes an image.
 struct GenerateCommand: Command {
@@ -205,7 +206,9 @@ struct GenerateCommand: Command {
   private func write(_ result: ImageResult, request: ImageRequest, modelName: String) throws -> [String] {
     let files = try result.images.enumerated().map { index, image in
       let path = result.images.count == 1 ? output : OutputFiles.path(output, suffix: "-\(index)")
-      let text = GenerationParameters(request: request, result: result, image: image, model: modelName).text
+      let text = GenerationParameters(request: request, result: result, image: image, model: modelName,
+        version: GenbenchCommandLine.version
+      ).text
       return (path: path, data: Data(try PNGFile.encode(image.bitmap, texts: [PNGFile.Text("parameters", text)])))
     }
     for file in files { try AtomicFile.write(file.data, to: file.path) }

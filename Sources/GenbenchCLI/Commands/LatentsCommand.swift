@@ -1,5 +1,6 @@
 import Checkpoints
 import Tensors
+import Running
 
 /// Writes the noise of a seed.
 struct LatentsCommand: Command {

@@ -3,6 +3,7 @@ import Foundation
 import Imaging
 import Reporting
 import Tensors
+import Running
 
 /// Tells a run in another form.
 struct ReportCommand: Command {

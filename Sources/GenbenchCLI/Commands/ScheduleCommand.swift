@@ -2,6 +2,7 @@ import Checkpoints
 import Foundation
 import Reporting
 import Schedulers
+import Running
 
 /// Shows where a scheduler evaluates the network.
 struct ScheduleCommand: Command {

@@ -3,6 +3,7 @@ import Foundation
 import GenBackend
 import Measurement
 import Synchronization
+import Running
 
 /// What `complete` and `describe` have in common: how tokens are chosen, and how the answer is shown.
 struct TextOptions: Sendable {

@@ -3,6 +3,7 @@ import Foundation
 import Tensors
 import Tokenizers
 import VisionLanguageModels
+import Running
 
 /// Text to token ids.
 struct TokenizeCommand: Command {

@@ -7,6 +7,7 @@ import KernelContract
 import Kernels
 import Synchronization
 import Tensors
+import Running
 
 /// The parts of the engine in the box, for goldens of operators, networks and samplers.
 struct ReferenceNumerics: NumericsImplementation {
@@ -17,7 +18,7 @@ struct ReferenceNumerics: NumericsImplementation {
   /// Takes the kernels that a backend would use.
   init(_ backend: BackendSpecification, fixtures: URL) throws {
     kernels = try KernelFactory.make(
-      backend.kernels.flatMap { KernelChoice(rawValue: $0) } ?? .fast, threads: backend.threads)
+      backend.kernels.flatMap { KernelChoice(rawValue: $0.rawValue) } ?? .fast, threads: backend.threads)
     self.fixtures = fixtures
   }
 

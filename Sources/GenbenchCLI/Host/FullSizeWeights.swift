@@ -5,6 +5,7 @@ import GenBackend
 import Goldens
 import ReferenceEngine
 import Tensors
+import Running
 
 /// A model of a published size with generated weights, on disk for as long as it's measured.
 struct FullSizeWeights: Sendable {

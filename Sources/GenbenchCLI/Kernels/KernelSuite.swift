@@ -8,6 +8,7 @@ import Measurement
 import ReferenceEngine
 import Reporting
 import Tensors
+import Running
 
 /// `genbench run --suite kernels`: every operator at the shapes that the published models use, against the machine's limits.
 struct KernelSuite {
@@ -63,15 +64,8 @@ struct KernelSuite {
     var time: Summary
   }
 
-  func run(_ context: CommandContext) throws -> ProgramExit {
-    let base: any KernelSet
-    do { base = try KernelFactory.make(.fast, threads: threads) } catch { throw CommandError(.usage, error.description) }
-    guard let kernels = base.with(precision) else {
-      throw CommandError(
-        .backendUnavailable, "the kernels '\(base.name)' don't have \(precision.rawValue) arithmetic on this CPU")
-    }
-    try OutputFiles.makeFolder(folder.path)
-    let probe = MachineProbe.measure(threads: threads)
+  /// The operators of one pass of each variant's networks, each shape once, and how often each variant calls it.
+  private func operators() throws -> (order: [OperatorShape], calls: [OperatorShape: [String: Int]]) {
     var order: [OperatorShape] = []
     var calls: [OperatorShape: [String: Int]] = [:]
     for variant in variants {
@@ -86,6 +80,30 @@ struct KernelSuite {
         }
       }
     }
+    return (order, calls)
+  }
+
+  /// Prints what would be measured.
+  func show(_ context: CommandContext) throws -> ProgramExit {
+    let (order, calls) = try operators()
+    for shape in order {
+      let counts = variants.map { "\($0.rawValue) \(calls[shape]?[$0.rawValue] ?? 0)" }.joined(separator: ", ")
+      context.console.print("\(shape.kind) \(shape.summary): \(counts)")
+    }
+    context.console.print("\(order.count) operators")
+    return .success
+  }
+
+  func run(_ context: CommandContext) throws -> ProgramExit {
+    let base: any KernelSet
+    do { base = try KernelFactory.make(.fast, threads: threads) } catch { throw CommandError(.usage, error.description) }
+    guard let kernels = base.with(precision) else {
+      throw CommandError(
+        .backendUnavailable, "the kernels '\(base.name)' don't have \(precision.rawValue) arithmetic on this CPU")
+    }
+    try OutputFiles.makeFolder(folder.path)
+    let probe = MachineProbe.measure(threads: threads)
+    let (order, calls) = try operators()
     let display = ProgressDisplay("kernels", total: order.count, console: context.console)
     let benchmark = OperatorBenchmark(kernels: kernels)
     var rows: [Row] = []

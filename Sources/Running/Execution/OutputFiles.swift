@@ -2,9 +2,9 @@ import Checkpoints
 import Foundation
 
 /// Looks at outputs before any work is done for them.
-enum OutputFiles {
+package enum OutputFiles {
   /// Throws when a file could not be written at a path.
-  static func check(_ path: String) throws {
+  package static func check(_ path: String) throws {
     let manager = FileManager.default
     var isFolder: ObjCBool = false
     if manager.fileExists(atPath: path, isDirectory: &isFolder), isFolder.boolValue {
@@ -20,7 +20,7 @@ enum OutputFiles {
   }
 
   /// Makes a folder with all above it, and tries whether it can be written to.
-  static func makeFolder(_ path: String) throws {
+  package static func makeFolder(_ path: String) throws {
     do {
       try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
     } catch {
@@ -32,7 +32,7 @@ enum OutputFiles {
   }
 
   /// `image-1.png` for `image.png`.
-  static func path(_ path: String, suffix: String) -> String {
+  package static func path(_ path: String, suffix: String) -> String {
     let url = URL(fileURLWithPath: path)
     let ending = url.pathExtension
     guard !ending.isEmpty else { return path + suffix }

@@ -11,9 +11,9 @@ final class RunDriver: Sendable {
   /// The cases of this shard; nil is all.
   private let keys: Set<String>?
   private let folder: URL
-  private let context: CommandContext
+  private let host: any RunHost
   private let fixtures: String?
-  private let display: ProgressDisplay
+  private let display: any RunProgress
   private let journal: JournalWriter
   /// Whether sessions are processes of their own.
   private let isIsolated: Bool
@@ -27,13 +27,13 @@ final class RunDriver: Sendable {
   private let state: Mutex<State>
 
   init(
-    plan: RunPlan, keys: Set<String>?, folder: URL, context: CommandContext, fixtures: String?, display: ProgressDisplay,
+    plan: RunPlan, keys: Set<String>?, folder: URL, host: any RunHost, fixtures: String?, display: any RunProgress,
     journal: JournalWriter, assembler: RunAssembler, isIsolated: Bool
   ) {
     self.plan = plan
     self.keys = keys
     self.folder = folder
-    self.context = context
+    self.host = host
     self.fixtures = fixtures
     self.display = display
     self.journal = journal
@@ -58,17 +58,17 @@ final class RunDriver: Sendable {
   /// - Throws: When the journal can't be written, or a full-size model's weights can't be made.
   func drive() async throws {
     // Weights of published sizes are gigabytes: they're written once, for all sessions.
-    var generated: [String: FullSizeWeights] = [:]
-    defer { for weights in generated.values { weights.remove() } }
+    var generated: [String: String] = [:]
+    defer { for folder in generated.values { try? FileManager.default.removeItem(atPath: folder) } }
     for (order, unit) in plan.units(of: keys).enumerated() {
-      if context.cancellation.isCancelled { return }
+      if host.cancellation.isCancelled { return }
       let subject = plan.subjects[unit.subject]
       var path = subject.path
       if subject.isFullSize, let variant = subject.variant {
         if generated[variant] == nil {
-          generated[variant] = try FullSizeWeights.make(variant, fixtures: fixtures, context: context)
+          generated[variant] = try host.writeFullSizeModel(variant, fixtures: fixtures)
         }
-        path = generated[variant]?.folder.path ?? path
+        path = generated[variant] ?? path
       }
       try await measure(unit, order: order, path: path)
     }
@@ -76,7 +76,7 @@ final class RunDriver: Sendable {
 
   private func measure(_ unit: RunPlan.Unit, order: Int, path: String) async throws {
     var refused: Set<String> = []
-    while !context.cancellation.isCancelled {
+    while !host.cancellation.isCancelled {
       let assembler = self.assembler
       let open = unit.keys.filter {
         !assembler.isDone(session: unit.session, subject: unit.subject, key: $0) && !refused.contains($0)
@@ -98,7 +98,7 @@ final class RunDriver: Sendable {
       if isIsolated {
         try await runProcess(assignment)
       } else {
-        let runner = SessionRunner(assignment: assignment, context: context) { [self] event in try take(event) }
+        let runner = SessionRunner(assignment: assignment, host: host) { [self] event in try take(event) }
         try await runner.run()
       }
       if let failure = state.withLock({ $0.failure }) { throw failure }
@@ -113,7 +113,7 @@ final class RunDriver: Sendable {
     if case .session(_, .beat) = event.content { return }
     let ofCase = event.ofCase
     if case .warning(let text) = ofCase?.event, !state.withLock({ $0.assembler.warnings.contains(text) }) {
-      context.console.warn(text)
+      host.warn(text)
     }
     try journal.append(event)
     let request = state.withLock { state -> (done: Int, prompt: String)? in
@@ -146,15 +146,15 @@ final class RunDriver: Sendable {
     defer { try? FileManager.default.removeItem(at: file) }
     let side = plan.subjects[assignment.subject].side.map { plan.sides[$0] }
     let process = SessionProcess(
-      executable: side?.executable ?? context.executable ?? "", arguments: [SessionWorker.word, file.path],
-      environment: context.environment.merging(side?.environment ?? [:]) { $1 }, timeoutNs: plan.effort.timeoutNs,
-      isCancelled: { [cancellation = context.cancellation] in cancellation.isCancelled })
+      executable: side?.executable ?? host.executable ?? "", arguments: [SessionWorker.word, file.path],
+      environment: host.environment.merging(side?.environment ?? [:]) { $1 }, timeoutNs: plan.effort.timeoutNs,
+      isCancelled: { [cancellation = host.cancellation] in cancellation.isCancelled })
     let (end, errors) = await process.run { [self] line in
       do {
         let event: JournalEvent
         do { event = try JSONDecoder().decode(JournalEvent.self, from: line) } catch {
           // Something in the engine prints to stdout: no line of ours, and no reason to stop.
-          context.console.say("session: " + String(decoding: line.prefix(300), as: UTF8.self))
+          host.say("session: " + String(decoding: line.prefix(300), as: UTF8.self))
           return true
         }
         try take(event)
@@ -176,7 +176,7 @@ final class RunDriver: Sendable {
     case .exited(0): return
     case .stopped: (status, reason) = (.incomplete, "interrupted")
     case .exited(let code):
-      if let kind = ProgramExit.Kind(rawValue: code), [.usage, .badInput, .inputMissing, .backendUnavailable].contains(kind) {
+      if let kind = ExitCode(rawValue: code), [.usage, .badInput, .inputMissing, .backendUnavailable].contains(kind) {
         throw CommandError(kind, errors.isEmpty ? "a session ended with exit \(code)" : errors)
       }
       (status, reason) = (.crash, "the session's process ended with exit \(code)\(said)")
@@ -201,7 +201,7 @@ final class RunDriver: Sendable {
       let end = JournalEvent.CaseEnd(
         status, reason: open == nil ? "\(reason) (before its first case)" : reason)
       try take(JournalEvent(.session(assignment.process, .ofCase(key, .end(end))), tNs: MonotonicTime.nanoseconds()))
-      if status != .incomplete { context.console.warn("\(key): \(reason)") }
+      if status != .incomplete { host.warn("\(key): \(reason)") }
     }
   }
 }

@@ -1,17 +1,22 @@
 import Checkpoints
-import Foundation
+package import Foundation
 import Imaging
-import Reporting
+package import Reporting
 import Tensors
 
 /// Writes the files of a run beside its images.
-struct RunFiles {
-  let folder: URL
-  let console: Console
-  let environment: [String: String]
+package struct RunFiles {
+  private let folder: URL
+  private let host: any RunHost
+
+  /// Names the run's folder.
+  package init(folder: URL, host: any RunHost) {
+    self.folder = folder
+    self.host = host
+  }
 
   /// Writes `run.json`, `table.md`, the contact sheet and the figures; says what it couldn't draw.
-  func write(_ run: RunDocument, drawsFigures: Bool) throws {
+  package func write(_ run: RunDocument, drawsFigures: Bool) throws {
     try AtomicFile.write(try run.json(), to: folder.appendingPathComponent("run.json").path)
     try AtomicFile.write(RunTable.markdown(run), to: folder.appendingPathComponent("table.md").path)
     try writeContactSheet(run)
@@ -19,13 +24,13 @@ struct RunFiles {
     let plots = folder.appendingPathComponent("plots")
     for figure in [RunFigures.stepTimes(run), RunFigures.memory(run)].compactMap({ $0 }) {
       do {
-        switch try Gnuplot.draw(figure, in: plots, environment: environment) {
+        switch try Gnuplot.draw(figure, in: plots, environment: host.environment) {
         case .drawn: break
         case .missing:
-          console.warn(
+          host.warn(
             "gnuplot isn't installed, so \(figure.name).png isn't drawn; \(plots.path)/\(figure.name).gp and .dat are there for it"
           )
-        case .failed(let reason): console.warn("gnuplot couldn't draw \(figure.name): \(reason)")
+        case .failed(let reason): host.warn("gnuplot couldn't draw \(figure.name): \(reason)")
         }
       } catch {
         throw CommandError(.cannotWrite, "\(plots.path): \(error.localizedDescription)")

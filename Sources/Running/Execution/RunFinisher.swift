@@ -1,44 +1,44 @@
-import Foundation
+package import Foundation
 import GenBackend
 import Goldens
 import Measurement
-import Reporting
+package import Reporting
 import Tensors
 
 /// Makes the document of a run out of what was measured.
-struct RunFinisher {
+package struct RunFinisher {
   let plan: RunPlan
   let keys: Set<String>?
   let shard: RunDocument.Shard?
   let labels: [String: String]
   let fixtures: String?
-  let context: CommandContext
+  let host: any RunHost
 
   /// The document, as yet without an exit.
   ///
   /// - Parameter probesMachine: Whether to find out what the machine reaches, which takes half a second.
   func document(_ assembler: RunAssembler, startedAt: String, probesMachine: Bool) async -> RunDocument {
-    let revision = ProjectHome.fixtures(explicit: fixtures, environment: context.environment)
+    let revision = ProjectHome.fixtures(explicit: fixtures, environment: host.environment)
       .flatMap { GitRevision(folder: $0.path) }
     var environment = EnvironmentProbe().read()
-    if probesMachine, !context.cancellation.isCancelled {
+    if probesMachine, !host.cancellation.isCancelled {
       let threads = plan.subjects.compactMap(\.threads).max()
       environment.probe = await withCheckedContinuation { continuation in
-        DispatchQueue.global().async { continuation.resume(returning: MachineProbe.measure(threads: threads)) }
+        DispatchQueue.global().async { continuation.resume(returning: host.probeMachine(threads: threads)) }
       }
     }
     var run = RunDocument(
       runID: assembler.runID ?? "", createdAt: startedAt,
       tool: .init(
-        name: "genbench", version: GenbenchCommandLine.version, commit: revision?.commit, dirty: revision?.isDirty,
+        name: "genbench", version: host.version, commit: revision?.commit, dirty: revision?.isDirty,
         build: .current),
-      command: ["genbench"] + context.words, config: plan.record, labels: labels, environment: environment)
+      command: ["genbench"] + host.words, config: plan.record, labels: labels, environment: environment)
     run.planHash = plan.hash
     run.shard = shard
     run.subjects = assembler.loadedSubjects
     run.cases = assembler.cases(of: keys)
     // A run that was stopped tells only the cases that were begun.
-    if context.cancellation.isCancelled { run.cases.removeAll { $0.sessions.isEmpty && $0.status == .incomplete } }
+    if host.cancellation.isCancelled { run.cases.removeAll { $0.sessions.isEmpty && $0.status == .incomplete } }
     addWork(&run)
     run.faults = Array(Set(run.subjects.compactMap { $0.backend.details["fault"] })).sorted()
     run.warnings = assembler.warnings + Self.conditionWarnings(run)
@@ -54,18 +54,13 @@ struct RunFinisher {
         continue
       }
       let subject = plan.subjects[planned.subject]
-      guard !subject.isText, subject.backend.hasPrefix("ref"), context.executable != nil,
+      guard !subject.isText, subject.backend.hasPrefix("ref"), host.executable != nil,
         runCase.status == .pass || runCase.status == .invalid,
         let width = runCase.parameters.width, let height = runCase.parameters.height
       else { continue }
       let size = ImageSize(width: width, height: height)
       let name = "\(subject.path) \(subject.variant ?? "") \(size)"
-      if known[name] == nil {
-        known[name] = .some(
-          subject.isFullSize
-            ? CaseWork.count(fullSize: subject.variant ?? "", size: size)
-            : CaseWork.count(path: subject.path, variant: subject.variant, size: size))
-      }
+      if known[name] == nil { known[name] = .some(host.work(of: subject, size: size)) }
       run.cases[index].work = known[name] ?? nil
     }
   }
@@ -97,26 +92,27 @@ struct RunFinisher {
   }
 
   /// Stopped beats failed to run beats wrong beats incomplete beats good.
-  static func status(of run: RunDocument, signal: Int32?) -> ProgramExit {
-    if let signal {
-      return ProgramExit(
-        signal == 15 ? .terminated : .interrupted,
-        "stopped by a signal; what was measured until then is written, --resume goes on")
-    }
+  package static func exit(of run: RunDocument, signal: Int32?) -> RunDocument.Exit {
+    func exit(_ code: ExitCode, _ reason: String? = nil) -> RunDocument.Exit { .init(code: code.rawValue, reason: reason) }
     func reason(_ cases: [RunCase], _ what: String) -> String {
       "\(cases.count) of \(run.cases.count) cases \(what): \(cases[0].displayName): \(cases[0].statusReason ?? "no reason")"
     }
+    if let signal {
+      return exit(
+        signal == 15 ? .terminated : .interrupted,
+        "stopped by a signal; what was measured until then is written, --resume goes on")
+    }
     let failed = run.cases.filter(\.status.isFailure)
-    if !failed.isEmpty { return ProgramExit(.caseFailed, reason(failed, "failed to run")) }
+    if !failed.isEmpty { return exit(.caseFailed, reason(failed, "failed to run")) }
     let invalid = run.cases.filter { $0.status == .invalid }
-    if !invalid.isEmpty { return ProgramExit(.nonconforming, reason(invalid, "give wrong results")) }
+    if !invalid.isEmpty { return exit(.nonconforming, reason(invalid, "give wrong results")) }
     let open = run.cases.filter { $0.status == .incomplete }
-    if !open.isEmpty { return ProgramExit(.incomplete, reason(open, "are incomplete")) }
-    return .success
+    if !open.isEmpty { return exit(.incomplete, reason(open, "are incomplete")) }
+    return exit(.success)
   }
 
   /// A name that sorts by time: `20260102-030405`.
-  static func folderName(_ date: Date) -> String {
+  package static func folderName(_ date: Date) -> String {
     let format = Date.VerbatimFormatStyle(
       format: """
         \(year: .defaultDigits)\(month: .twoDigits)\(day: .twoDigits)-\(hour: .twoDigits(clock: .twentyFourHour, hourCycle: .zeroBased))\

@@ -1,29 +1,36 @@
-import Foundation
-import GenBackend
+package import Foundation
 import Goldens
-import ModelRegistry
 
 /// Which model a command line means: `--model`, or `--variant` with the repository's small model of it or, with
 /// `--full-size`, the published sizes with generated weights.
-struct ModelLocation: Sendable, Hashable {
+package struct ModelLocation: Sendable, Hashable {
   /// Families of image models.
-  static let variants = ["sd15", "sd20", "sdxl"]
+  package static let variants = ["sd15", "sd20", "sdxl"]
 
   /// The folder or file; empty for a full-size model, whose weights are still to be written.
-  var path: String
+  package var path: String
   /// What reports call it.
-  var name: String
+  package var name: String
   /// Overrides what the files say; nil leaves it to them.
-  var variant: String?
+  package var variant: String?
   /// Whether it's the published size with generated weights.
-  var isFullSize = false
+  package var isFullSize = false
   /// The projector that belongs to it, when it was registered with one.
-  var projectorPath: String?
+  package var projectorPath: String?
+
+  /// Names a model.
+  package init(path: String, name: String, variant: String?, isFullSize: Bool = false, projectorPath: String? = nil) {
+    self.path = path
+    self.name = name
+    self.variant = variant
+    self.isFullSize = isFullSize
+    self.projectorPath = projectorPath
+  }
 
   /// The folder of all fixtures.
   ///
   /// - Throws: `inputMissing` when there's none.
-  static func fixtures(explicit: String?, environment: [String: String]) throws -> URL {
+  package static func fixtures(explicit: String?, environment: [String: String]) throws -> URL {
     guard let folder = ProjectHome.fixtures(explicit: explicit, environment: environment) else {
       throw CommandError(
         .inputMissing,
@@ -35,7 +42,7 @@ struct ModelLocation: Sendable, Hashable {
   }
 
   /// The small model of a variant.
-  static func small(_ variant: String, fixtures explicit: String?, environment: [String: String]) throws -> ModelLocation {
+  package static func small(_ variant: String, fixtures explicit: String?, environment: [String: String]) throws -> ModelLocation {
     let folder = try fixtures(explicit: explicit, environment: environment).appendingPathComponent("Models/\(variant)")
     guard FileManager.default.fileExists(atPath: folder.appendingPathComponent("model_index.json").path) else {
       throw CommandError(
@@ -44,66 +51,8 @@ struct ModelLocation: Sendable, Hashable {
     return ModelLocation(path: folder.path, name: variant, variant: nil)
   }
 
-  /// The user's model: a path, or the id of a model that is downloaded.
-  static func user(_ path: String, variant: String?, environment: [String: String]) throws -> ModelLocation {
-    if FileManager.default.fileExists(atPath: path) {
-      return ModelLocation(path: path, name: URL(fileURLWithPath: path).lastPathComponent, variant: variant)
-    }
-    let store = path.contains("/") ? nil : try ModelStore(store: nil, fixtures: nil, environment: environment)
-    if let model = try store?.registered(path) {
-      guard let found = model.localPath else {
-        throw CommandError(.inputMissing, "--model \(path): not downloaded; get it with `genbench models download \(path)`")
-      }
-      return ModelLocation(
-        path: found.path, name: model.id, variant: variant, projectorPath: model.localFile(.visionProjector)?.path)
-    }
-    if store?.entry(path) != nil {
-      throw CommandError(.inputMissing, "--model \(path): not downloaded; get it with `genbench models download \(path)`")
-    }
-    throw CommandError(
-      .inputMissing,
-      "--model \(path): no such file or folder, and no model of that id; expected a diffusers folder, a .safetensors or a .gguf "
-        + "file, or an id of `genbench models list`")
-  }
-
   /// The published size of a variant.
-  static func fullSize(_ variant: String) -> ModelLocation {
+  package static func fullSize(_ variant: String) -> ModelLocation {
     ModelLocation(path: "", name: "\(variant)-full", variant: variant, isFullSize: true)
   }
-
-  /// What `--model`, `--variant` and `--full-size` mean together.
-  static func resolve(
-    model: String?, variant: String?, isFullSize: Bool, fixtures: String?, environment: [String: String]
-  ) throws -> ModelLocation {
-    if let model { return try user(model, variant: variant, environment: environment) }
-    let variant = variant ?? ""
-    return isFullSize ? fullSize(variant) : try small(variant, fixtures: fixtures, environment: environment)
-  }
-
-  /// Calls `body` with the files; writes them first, and deletes them after, when they're generated.
-  func withFiles<Result>(
-    fixtures: String?, context: CommandContext, _ body: (String) async throws -> Result
-  ) async throws -> Result {
-    guard isFullSize, let variant else { return try await body(path) }
-    let weights = try FullSizeWeights.make(variant, fixtures: fixtures, context: context)
-    defer { weights.remove() }
-    return try await body(weights.folder.path)
-  }
-
-  /// Refuses options that contradict each other.
-  static func check(model: String?, variant: String?, isFullSize: Bool) throws(UsageError) {
-    if isFullSize, model != nil { throw UsageError("--full-size generates the weights; it can't go with --model") }
-    if isFullSize, variant == nil { throw UsageError("--full-size needs --variant, the family whose sizes are meant") }
-  }
-
-  /// The options that say which model.
-  static let options: [CommandOption] = [
-    .value(
-      "model", short: "m", "path|id", "A diffusers folder, a .safetensors or a .gguf file, or a downloaded model's id.",
-      section: "MODEL"),
-    .value(
-      "variant", "name", "The family; without --model, the repository's small model of it.", values: variants, section: "MODEL"),
-    .flag("full-size", "The variant's published sizes with generated weights (nothing is downloaded).", section: "MODEL"),
-    .value("fixtures", "dir", "The folder with the small models.", default: "found by itself", section: "MODEL"),
-  ]
 }

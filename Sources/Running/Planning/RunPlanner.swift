@@ -1,57 +1,19 @@
-import Checkpoints
 import Foundation
 import GenBackend
 import Reporting
-import VisionLanguageModels
 
 /// Turns settings into a plan: which subjects to load, which cases to measure.
-struct RunPlanner {
+package struct RunPlanner {
   /// Families of text models, each with a small one in the repository.
-  static let textVariants = ["smolvlm", "qwen2vl"]
-  static let variants = ModelLocation.variants + textVariants
+  package static let textVariants = ["smolvlm", "qwen2vl"]
+  package static let variants = ModelLocation.variants + textVariants
 
-  /// One of several things that are measured in turns.
-  struct Side: Sendable, Hashable {
-    var name: String
-    var overrides: RunAxes.Combination
-    var executable: String?
-    var environment: [String: String]
-
-    /// Reads `NAME:key=value,key=value`; keys are settings, `exe` and `env.NAME`.
-    init(parsing text: String) throws(UsageError) {
-      let option = "--side <name:settings>"
-      let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
-      let isName = !parts[0].isEmpty && parts[0].allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "-_.".contains($0)) }
-      guard parts.count == 2, isName else {
-        throw UsageError("The value '\(text)' is invalid for '\(option)': expected NAME:KEY=VALUE,KEY=VALUE")
-      }
-      name = parts[0]
-      overrides = [:]
-      environment = [:]
-      for part in parts[1].split(separator: ",") {
-        let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
-        guard pair.count == 2 else {
-          throw UsageError("The value '\(text)' is invalid for '\(option)': '\(part)' isn't KEY=VALUE")
-        }
-        if pair[0] == "exe" {
-          executable = pair[1]
-        } else if pair[0].hasPrefix("env."), pair[0].count > 4 {
-          environment[String(pair[0].dropFirst(4))] = pair[1]
-        } else {
-          let key = pair[0].replacing("-", with: "_")
-          try RunAxes.check(key, option: option)
-          overrides[key] = pair[1]
-        }
-      }
-    }
-  }
-
+  let host: any RunHost
   let fixtures: String?
-  let environment: [String: String]
   let isFullSize: Bool
 
   private struct SubjectKey: Hashable {
-    var settings: RunAxes.Combination
+    var settings: RunCombination
     var side: Int?
     /// Scenarios that need a process of their own.
     var ownProcess: String?
@@ -59,20 +21,20 @@ struct RunPlanner {
 
   /// Adds the subjects and cases of combinations to a plan.
   ///
-  /// - Throws: `UsageError` for values that a setting can't have, `CommandError` for models that aren't there.
-  func fill(_ plan: inout RunPlan, _ combinations: [RunAxes.Combination], sides: [Side]) throws {
+  /// - Throws: `SettingError` for values that a setting can't have, `CommandError` for models that aren't there.
+  func fill(_ plan: inout RunPlan, _ combinations: [RunCombination], sides: [RunSide]) throws {
     plan.sides = sides.map { .init(name: $0.name, executable: $0.executable, environment: $0.environment) }
     let swept = Self.swept(combinations)
     var places: [SubjectKey: Int] = [:]
     for (number, side) in (sides.isEmpty ? [nil] : sides.map { Optional($0) }).enumerated() {
       var keys: Set<String> = []
       for combination in combinations {
-        let whole = combination.merging(side?.overrides ?? [:]) { $1 }
+        let whole = side?.overrides.over(combination) ?? combination
         let subject = try subject(whole, side: side == nil ? nil : number)
-        var planned = try makeCase(combination, whole: whole, subject: subject, swept: swept, plan: plan)
+        var planned = try makeCase(combination, whole: whole, subject: subject, swept: swept)
         guard keys.insert(planned.key).inserted else { continue }
         let key = SubjectKey(
-          settings: whole.filter { RunAxes.subjectNames.contains($0.key) }, side: subject.side,
+          settings: whole.ofSubject, side: subject.side,
           ownProcess: planned.scenario.needsOwnProcess ? planned.key : nil)
         if let place = places[key] {
           planned.subject = place
@@ -84,41 +46,30 @@ struct RunPlanner {
         plan.cases.append(planned)
       }
     }
-    guard !plan.cases.isEmpty else { throw UsageError("nothing is left to measure: every combination is excluded") }
+    guard !plan.cases.isEmpty else { throw SettingError("nothing is left to measure: every combination is excluded") }
   }
 
   /// Settings with several values, which ids must tell.
-  private static func swept(_ combinations: [RunAxes.Combination]) -> [String] {
-    let inID: Set<String> = ["variant", "model", "mmproj", "size", "scheduler", "steps", "max_tokens", "scenario"]
-    return RunAxes.names.filter { name in
-      !inID.contains(name) && Set(combinations.map { $0[name] ?? "" }).count > 1
-    }
+  private static func swept(_ combinations: [RunCombination]) -> [RunAxis] {
+    RunAxis.allCases.filter { axis in !axis.isInID && Set(combinations.map { $0.text(axis) }).count > 1 }
   }
 
-  private func subject(_ settings: RunAxes.Combination, side: Int?) throws -> RunPlan.Subject {
-    let variant = settings["variant"]
+  private func subject(_ settings: RunCombination, side: Int?) throws -> RunPlan.Subject {
+    let variant = settings.text(.variant)
     var subject: RunPlan.Subject
-    if let variant, !Self.variants.contains(variant) {
-      throw UsageError(
-        "The variant '\(variant)' is unknown. Please provide some of \(Self.variants.joined(separator: ", "))"
-          + Suggestion.text(for: variant, among: Self.variants))
-    }
     let isText = variant.map(Self.textVariants.contains) ?? false
-    if let model = settings["model"] {
-      let location = try ModelLocation.user(model, variant: variant, environment: environment)
+    if let model = settings.text(.model) {
+      let location = try host.userModel(model, variant: variant)
       subject = RunPlan.Subject(
         name: location.name, path: location.path,
-        isText: isText || settings["mmproj"] != nil || Self.holdsLanguageModel(location.path))
+        isText: isText || settings[.mmproj] != nil || host.holdsLanguageModel(location.path))
       subject.variant = variant
-      if let projector = settings["mmproj"] {
-        subject.projector = try ModelLocation.user(projector, variant: nil, environment: environment).path
-      } else {
-        // A downloaded model brings its own.
-        subject.projector = location.projectorPath
-      }
+      // A downloaded model brings its own projector.
+      subject.projector =
+        try settings.text(.mmproj).map { try host.userModel($0, variant: nil).path } ?? location.projectorPath
     } else if isText, let variant {
-      if isFullSize { throw UsageError("--full-size generates image models; leave \(variant) out") }
-      let folder = try ModelLocation.fixtures(explicit: fixtures, environment: environment).appendingPathComponent(
+      if isFullSize { throw SettingError("--full-size generates image models; leave \(variant) out") }
+      let folder = try ModelLocation.fixtures(explicit: fixtures, environment: host.environment).appendingPathComponent(
         "Models/\(variant)")
       subject = RunPlan.Subject(name: variant, path: folder.appendingPathComponent("model.gguf").path, isText: true)
       subject.projector = folder.appendingPathComponent("mmproj.gguf").path
@@ -127,111 +78,64 @@ struct RunPlanner {
       }
       subject.isFixture = true
     } else {
-      let location = try ModelLocation.resolve(
-        model: nil, variant: variant, isFullSize: isFullSize, fixtures: fixtures, environment: environment)
+      let location =
+        isFullSize
+        ? ModelLocation.fullSize(variant ?? "")
+        : try ModelLocation.small(variant ?? "", fixtures: fixtures, environment: host.environment)
       subject = RunPlan.Subject(name: location.name, path: location.path)
       subject.variant = location.variant
       subject.isFullSize = location.isFullSize
       subject.isFixture = !location.isFullSize
     }
     subject.side = side
-    subject.backend = settings["backend"] ?? "ref"
-    _ = try BackendSpecification(parsing: subject.backend)
-    subject.kernels = settings["kernels"]
-    if let kernels = subject.kernels, !BackendSpecification.kernelSets.contains(kernels) {
-      throw UsageError(
-        "The kernels '\(kernels)' are unknown: expected \(BackendSpecification.kernelSets.joined(separator: " or "))")
-    }
-    if let text = settings["threads"] {
-      subject.threads = try NumberList.parse([text], option: "--threads <list>", in: 1...1024).first
-    }
-    subject.precision = settings["precision"] ?? "f32"
-    guard ["f32", "bf16"].contains(subject.precision) else {
-      throw UsageError("The precision '\(subject.precision)' is unknown: expected f32 or bf16")
-    }
-    subject.reducesMemory = settings["reduce_memory"] == "true"
+    subject.backend = settings.text(.backend) ?? BackendSpecification.Kind.reference.rawValue
+    subject.kernels = settings.kernels
+    subject.threads = settings.whole(.threads)
+    subject.precision = settings.precision.rawValue
+    subject.reducesMemory = settings.reducesMemory
     return subject
   }
 
-  private static func holdsLanguageModel(_ path: String) -> Bool {
-    guard path.lowercased().hasSuffix(".gguf"), let file = try? GGUFFile(path: path) else { return false }
-    if case .language = ModelFileKind(file) { return true }
-    return false
-  }
-
   private func makeCase(
-    _ combination: RunAxes.Combination, whole: RunAxes.Combination, subject: RunPlan.Subject, swept: [String], plan: RunPlan
+    _ combination: RunCombination, whole: RunCombination, subject: RunPlan.Subject, swept: [RunAxis]
   ) throws -> RunPlan.Case {
-    let word = whole["scenario"] ?? Scenario.single.rawValue
-    guard let scenario = Scenario(rawValue: word) else {
-      throw UsageError(
-        "The scenario '\(word)' is unknown: expected some of \(RunAxes.scenarios.joined(separator: ", "))"
-          + Suggestion.text(for: word, among: RunAxes.scenarios))
-    }
-    let foreign = subject.isText ? RunAxes.imageNames : RunAxes.textNames
+    let scenario = whole.scenario
+    let foreign: RunAxis.Scope = subject.isText ? .image : .text
     var suffix = scenario == .single ? "" : "/\(scenario)"
-    for name in swept where !foreign.contains(name) {
-      if let value = combination[name] { suffix += "+\(name)=\(value)" }
+    for axis in swept where axis.scope != foreign {
+      if let value = combination.text(axis) { suffix += "+\(axis.rawValue)=\(value)" }
     }
     // Within a side the model has its own name; across sides the key must be the same.
     let model =
-      combination["model"].map { URL(fileURLWithPath: $0).lastPathComponent } ?? combination["variant"].map {
+      combination.text(.model).map { URL(fileURLWithPath: $0).lastPathComponent } ?? combination.text(.variant).map {
         subject.isFullSize ? $0 + "-full" : $0
       } ?? subject.name
     let parts =
       subject.isText
-      ? [model, "text", combination["max_tokens"] ?? "default"]
-      : [model, combination["size"] ?? "default", combination["scheduler"] ?? "default", combination["steps"] ?? "default"]
+      ? [model, "text", combination.text(.maxTokens) ?? "default"]
+      : [model] + [RunAxis.size, .scheduler, .steps].map { combination.text($0) ?? "default" }
     var planned = RunPlan.Case(key: parts.joined(separator: "/") + suffix, subject: 0, scenario: scenario)
     planned.suffix = suffix
+    planned.settings = whole.requestSettings(isText: subject.isText)
     if subject.isText {
-      planned.maxTokens = try whole["max_tokens"].map {
-        try NumberList.parse([$0], option: "--max-tokens <list>", in: 1...1_000_000)[0]
-      }
-    } else {
-      planned.steps = try whole["steps"].map { try NumberList.parse([$0], option: "--steps <list>", in: 1...10_000)[0] }
-      if let size = try whole["size"].map({ try Self.size($0) }) { (planned.width, planned.height) = (size.width, size.height) }
-      planned.scheduler = whole["scheduler"]
-      planned.guidance = try whole["guidance_scale"].map { try Self.number($0, "guidance_scale", 0...1000) }
-      planned.batch =
-        try whole["batch"].map { try NumberList.parse([$0], option: "--batch <list>", in: 1...256)[0] }
-        ?? (scenario == .offline ? 4 : 1)
+      planned.maxTokens = whole.whole(.maxTokens)
+      return planned
     }
-    for name in ["eta", "timestep_spacing", "guidance_rescale", "clip_skip", "long_prompt", "rng", "temperature"]
-    where !foreign.contains(name) {
-      if let value = whole[name] { planned.settings[name] = value }
+    planned.steps = whole.whole(.steps)
+    if let size = whole.size {
+      try check(size, of: subject)
+      (planned.width, planned.height) = (size.width, size.height)
     }
-    try Self.check(planned.settings)
+    planned.scheduler = whole.text(.scheduler)
+    planned.guidance = whole.number(.guidanceScale)
+    planned.batch = whole.whole(.batch) ?? (scenario == .offline ? 4 : 1)
     return planned
   }
 
-  private static func check(_ settings: [String: String]) throws(UsageError) {
-    if let text = settings["eta"] { _ = try number(text, "eta", 0...1) }
-    if let text = settings["guidance_rescale"] { _ = try number(text, "guidance_rescale", 0...1) }
-    if let text = settings["temperature"] { _ = try number(text, "temperature", 0...100) }
-    if let text = settings["clip_skip"] { _ = try NumberList.parse([text], option: "clip_skip", in: 0...100) }
-    if let text = settings["long_prompt"], ImageRequest.LongPrompt(rawValue: text) == nil {
-      throw UsageError("long_prompt: expected error, truncate or chunk, found '\(text)'")
-    }
-  }
-
-  private static func number(_ text: String, _ name: String, _ range: ClosedRange<Double>) throws(UsageError) -> Double {
-    guard let value = Double(text), range.contains(value) else {
-      throw UsageError("\(name): expected a number in \(range.lowerBound)...\(range.upperBound), found '\(text)'")
-    }
-    return value
-  }
-
-  /// Reads `512x768`, or `512` for both.
-  static func size(_ text: String) throws(UsageError) -> ImageSize {
-    let parts = text.lowercased().split(separator: "x", omittingEmptySubsequences: false).map { Int($0) }
-    guard let width = parts.first ?? nil, let height = parts.last ?? nil, parts.count <= 2, (1...16_384).contains(width),
-      (1...16_384).contains(height)
-    else {
-      throw UsageError(
-        "The value '\(text)' is invalid for '--size <list>': expected WIDTHxHEIGHT of 1...16384 pixels, such as 512x768")
-    }
-    return ImageSize(width: width, height: height)
+  /// Refuses a size that the model can't make, before anything is loaded.
+  private func check(_ size: ImageSize, of subject: RunPlan.Subject) throws {
+    guard let multiple = host.sizeMultiple(of: subject), size.width % multiple != 0 || size.height % multiple != 0 else { return }
+    throw SettingError("size \(size): \(subject.name) makes images whose sides are multiples of \(multiple)")
   }
 }
 
@@ -245,7 +149,7 @@ extension RunPlan {
     }
     return [
       "models": joined(subjects.map { Optional($0.name) }), "backend": joined(subjects.map { Optional($0.backend) }),
-      "kernels": joined(subjects.map { $0.kernels ?? "default" }),
+      "kernels": joined(subjects.map { $0.kernels?.rawValue ?? "default" }),
       "threads": joined(subjects.map { $0.threads.map(String.init) ?? "default" }),
       "steps": joined(cases.map(\.steps)), "schedulers": joined(cases.map(\.scheduler)),
       "sizes": joined(cases.map { planned in planned.width.map { "\($0)x\(planned.height ?? $0)" } }),

@@ -12,7 +12,7 @@ struct AccuracyGate {
   let subject: RunPlan.Subject
   let planned: RunPlan.Case
   let loaded: SessionRunner.Loaded
-  let context: CommandContext
+  let host: any RunHost
   let fixtures: String?
 
   private typealias Conformance = RunCase.Conformance
@@ -46,7 +46,7 @@ struct AccuracyGate {
 
   /// The goldens that were made with the subject's very files.
   private var goldens: [GoldenCase] {
-    guard subject.isFixture, let folder = ProjectHome.fixtures(explicit: fixtures, environment: context.environment) else {
+    guard subject.isFixture, let folder = ProjectHome.fixtures(explicit: fixtures, environment: host.environment) else {
       return []
     }
     let own = URL(fileURLWithPath: subject.path).resolvingSymlinksInPath().path
@@ -87,7 +87,7 @@ struct AccuracyGate {
     guard loaded.info.capabilities.contains(.trace) else { return notJudged("the engine returns no trace to compare") }
     let pipeline = try PipelineCase(golden)
     let trace = try await loaded.engine.generateImages(
-      pipeline.request(model: loaded.info.id), control: GenerationControl(cancellation: context.cancellation)
+      pipeline.request(model: loaded.info.id), control: GenerationControl(cancellation: host.cancellation)
     ).trace
     if subject.precision == "f32" {
       return Conformance(.pass, policy: policy, detail: try pipeline.compare(trace))
@@ -113,7 +113,7 @@ struct AccuracyGate {
       width: pixels.shape[1], height: pixels.shape[0], samples: pixels.elements.map { UInt8(max(0, min(255, $0))) })
     let request = TextRequest(
       model: loaded.info.id, prompt: attributes.prompt, image: image, maxTokens: attributes.max_tokens)
-    let result = try await loaded.engine.generateText(request, control: GenerationControl(cancellation: context.cancellation))
+    let result = try await loaded.engine.generateText(request, control: GenerationControl(cancellation: host.cancellation))
     let expected = attributes.shownIDs
     let ending: TextResult.FinishReason = attributes.stops ? .stop : .length
     if result.ids == expected, result.finishReason == ending {
@@ -135,9 +135,9 @@ struct AccuracyGate {
 
   /// Makes one image of the case with the measured engine and with the plain kernels, from the same noise.
   private func judgeByReference() async throws -> RunCase.Conformance {
-    let specification = BackendSpecification(kind: .reference, kernels: "reference", isFaultless: true)
-    let yardstick = try await context.makeBackend(specification)
-    let control = GenerationControl(cancellation: context.cancellation)
+    let specification = BackendSpecification(kind: .reference, kernels: .reference, isFaultless: true)
+    let yardstick = try await host.makeBackend(specification)
+    let control = GenerationControl(cancellation: host.cancellation)
     var load = loaded.request
     load.precision = "f32"
     load.reduceMemory = false

@@ -17,7 +17,7 @@ struct CaseMeasurer {
   let startNs: UInt64
 
   private var plan: RunPlan { runner.plan }
-  private var context: CommandContext { runner.context }
+  private var host: any RunHost { runner.host }
   private var info: ModelInfo { loaded.info }
   private var subject: RunPlan.Subject { runner.subject }
 
@@ -94,22 +94,18 @@ struct CaseMeasurer {
   private func tell(_ event: JournalEvent.CaseEvent) throws { try runner.tell(.ofCase(planned.key, event)) }
 
   private func tellStart(_ image: Bitmap?) throws {
-    var settings = planned.settings
-    settings["precision"] = subject.precision
-    if let threads = subject.threads { settings["threads"] = String(threads) }
-    if let kernels = subject.kernels { settings["kernels"] = kernels }
-    if subject.reducesMemory { settings["reduce_memory"] = "true" }
     let caseID: String
     let parameters: RunCase.Parameters
     if subject.isText {
       caseID = "\(subject.name)/\(image.map { "\($0.width)x\($0.height)" } ?? "text")/\(maxTokens)" + planned.suffix
       parameters = .init(
-        width: image?.width, height: image?.height, seed: plan.seed, maxTokens: maxTokens, settings: settings)
+        width: image?.width, height: image?.height, seed: plan.seed, maxTokens: maxTokens,
+        engine: subject.engineSettings, request: planned.settings)
     } else {
       caseID = "\(modelName)/\(size)/\(scheduler)/\(steps)" + planned.suffix
       parameters = .init(
         steps: steps, width: size.width, height: size.height, guidance: planned.guidance, scheduler: scheduler, seed: plan.seed,
-        batch: planned.batch, settings: settings)
+        batch: planned.batch, engine: subject.engineSettings, request: planned.settings)
     }
     try tell(
       .start(
@@ -175,21 +171,19 @@ struct CaseMeasurer {
     request.negativePrompt = plan.negativePrompt
     request.seed = plan.seed &+ UInt64(index)
     request.imageCount = planned.batch
-    request.eta = planned.settings["eta"].flatMap(Double.init)
-    request.guidanceRescale = planned.settings["guidance_rescale"].flatMap(Double.init) ?? 0
-    request.timestepSpacing = planned.settings["timestep_spacing"]
-    request.clipSkip = planned.settings["clip_skip"].flatMap { Int($0) }
-    if let rng = planned.settings["rng"] { request.randomSource = rng }
-    if let policy = planned.settings["long_prompt"].flatMap({ ImageRequest.LongPrompt(rawValue: $0) }) {
-      request.longPrompt = policy
-    }
+    request.eta = planned.settings.eta
+    request.guidanceRescale = planned.settings.guidanceRescale ?? 0
+    request.timestepSpacing = planned.settings.timestepSpacing
+    request.clipSkip = planned.settings.clipSkip
+    request.randomSource = planned.settings.randomSource?.rawValue ?? request.randomSource
+    request.longPrompt = planned.settings.longPrompt ?? request.longPrompt
     return request
   }
 
   private func images(index: Int, repetition: Int, isWarmup: Bool) async throws -> Outcome {
     let request = imageRequest(index: index)
     let recorder = recorder(index: index, repetition: repetition)
-    let result = try await loaded.engine.generateImages(request, control: recorder.control(context.cancellation))
+    let result = try await loaded.engine.generateImages(request, control: recorder.control(host.cancellation))
     guard let image = result.images.first else {
       throw BackendError(.processingFailed, "the backend returned no image for prompt \(index)")
     }
@@ -197,7 +191,7 @@ struct CaseMeasurer {
     if plan.keepsImages, !isWarmup {
       for (number, made) in result.images.enumerated() {
         let name = "\(Self.number(index))-\(Prompts.slug(request.prompt))\(number == 0 ? "" : "-\(number)").png"
-        let text = GenerationParameters(request: request, result: result, image: made, model: info.variant).text
+        let text = GenerationParameters(request: request, result: result, image: made, model: info.variant, version: host.version).text
         try recorder.measure(Stage(rawValue: "png")) {
           let bytes = try PNGFile.encode(made.bitmap, texts: [PNGFile.Text("parameters", text)])
           try AtomicFile.write(
@@ -217,7 +211,7 @@ struct CaseMeasurer {
 
   private func textRequest(index: Int, image: Bitmap?) -> TextRequest {
     var request = TextRequest(model: info.id, prompt: prompts[index], image: image, maxTokens: maxTokens)
-    request.sampling.temperature = planned.settings["temperature"].flatMap(Double.init) ?? 0
+    request.sampling.temperature = planned.settings.temperature ?? 0
     request.sampling.seed = plan.seed &+ UInt64(index)
     return request
   }
@@ -225,7 +219,7 @@ struct CaseMeasurer {
   private func answer(index: Int, repetition: Int, image: Bitmap?) async throws -> Outcome {
     let request = textRequest(index: index, image: image)
     let recorder = recorder(index: index, repetition: repetition)
-    let result = try await loaded.engine.generateText(request, control: recorder.control(context.cancellation))
+    let result = try await loaded.engine.generateText(request, control: recorder.control(host.cancellation))
     recorder.finish()
     var sample = RunSession.Sample(
       index: 0, prompt: request.prompt, repetition: repetition, seed: request.sampling.seed,
@@ -237,7 +231,7 @@ struct CaseMeasurer {
   /// Loads the model once more, its files being in memory, and frees that copy.
   private func reload(_ repetition: Int) async throws -> Outcome {
     let recorder = recorder(index: 0, repetition: repetition)
-    let copy = try await loaded.engine.load(loaded.request, control: recorder.control(context.cancellation))
+    let copy = try await loaded.engine.load(loaded.request, control: recorder.control(host.cancellation))
     recorder.finish()
     if copy.id != info.id { await loaded.engine.unload(copy.id) }
     var sample = RunSession.Sample(
@@ -278,7 +272,7 @@ struct CaseMeasurer {
     }
     let endNs = MonotonicTime.nanoseconds()
     recorder.finish()
-    if context.cancellation.isCancelled { throw BackendError(.cancelled, "interrupted") }
+    if host.cancellation.isCancelled { throw BackendError(.cancelled, "interrupted") }
     var sample = RunSession.Sample(
       index: 0, prompt: prompts[index], repetition: repetition, seed: plan.seed &+ UInt64(index),
       startNs: recorder.startNs - min(startNs, recorder.startNs), budget: recorder.budget)

@@ -1,16 +1,26 @@
 import Foundation
-import GenBackend
+package import GenBackend
 import Tensors
 
 /// The settings of an image as text, in the form that A1111 writes and many tools read.
-struct GenerationParameters {
-  let request: ImageRequest
-  let result: ImageResult
-  let image: ImageResult.Image
-  let model: String
+package struct GenerationParameters {
+  private let request: ImageRequest
+  private let result: ImageResult
+  private let image: ImageResult.Image
+  private let model: String
+  private let version: String
+
+  /// Takes what was asked and what came of it.
+  package init(request: ImageRequest, result: ImageResult, image: ImageResult.Image, model: String, version: String) {
+    self.request = request
+    self.result = result
+    self.image = image
+    self.model = model
+    self.version = version
+  }
 
   /// Prompt, negative prompt, then `Key: value` pairs on one line; nothing that changes from run to run.
-  var text: String {
+  package var text: String {
     var lines = [request.prompt]
     if let negative = request.negativePrompt, !negative.isEmpty { lines.append("Negative prompt: " + negative) }
     var pairs = [
@@ -28,7 +38,7 @@ struct GenerationParameters {
     if let spacing = request.timestepSpacing { pairs.append(("Timestep spacing", spacing)) }
     if let skip = request.clipSkip, skip > 0 { pairs.append(("Clip skip", String(skip))) }
     if image.safety == .filtered { pairs.append(("Safety", "filtered")) }
-    pairs.append(("Version", "genbench \(GenbenchCommandLine.version)"))
+    pairs.append(("Version", "genbench \(version)"))
     // Values with a comma or a colon are put in quotes, as A1111 does it.
     lines.append(
       pairs.map { key, value in value.contains { ",:\n\"".contains($0) } ? "\(key): \(Self.quoted(value))" : "\(key): \(value)" }

@@ -34,7 +34,7 @@ struct SessionAssignment: Sendable, Codable {
 /// Measures one subject in one session: loads it, judges and measures its cases, and tells what happens as events.
 struct SessionRunner {
   let assignment: SessionAssignment
-  let context: CommandContext
+  let host: any RunHost
   let emit: @Sendable (JournalEvent) throws -> Void
 
   var plan: RunPlan { assignment.plan }
@@ -80,7 +80,7 @@ struct SessionRunner {
     }
     try tell(.loaded(record(loaded), ns: loaded.loadNs))
     for (place, planned) in planned.enumerated() {
-      if context.cancellation.isCancelled { break }
+      if host.cancellation.isCancelled { break }
       if assignment.judged.contains(planned.key) { try await judge(planned, loaded) }
       let isFirst = place == 0
       let measurer = CaseMeasurer(
@@ -101,7 +101,7 @@ struct SessionRunner {
       ended.peakBytes = hasOwnPeak ? probe.read().peakResidentBytes : readings.compactMap(\.reading.residentBytes).max()
       try tell(.ofCase(planned.key, .end(ended)))
     }
-    if planned.isEmpty || context.cancellation.isCancelled && assignment.keys.isEmpty { _ = sampler.stop() }
+    if planned.isEmpty || host.cancellation.isCancelled && assignment.keys.isEmpty { _ = sampler.stop() }
     await loaded.engine.unload(loaded.info.id)
     try tell(.end)
   }
@@ -110,13 +110,13 @@ struct SessionRunner {
     var specification = try BackendSpecification(parsing: subject.backend)
     specification.kernels = subject.kernels ?? specification.kernels
     specification.threads = subject.threads ?? specification.threads
-    let engine = try await context.makeBackend(specification)
+    let engine = try await host.makeBackend(specification)
     let info = try await engine.info
     let request = LoadRequest(
       path: assignment.path, projectorPath: subject.projector, variant: subject.variant, reduceMemory: subject.reducesMemory,
       precision: subject.precision)
     let recorder = RequestRecorder()
-    let model = try await engine.load(request, control: recorder.control(context.cancellation))
+    let model = try await engine.load(request, control: recorder.control(host.cancellation))
     recorder.finish()
     return Loaded(
       engine: engine, engineInfo: info, info: model, request: request, loadNs: recorder.budget.totalNs,
@@ -126,7 +126,7 @@ struct SessionRunner {
   private func judge(_ planned: RunPlan.Case, _ loaded: Loaded) async throws {
     try tell(.beat)
     let gate = AccuracyGate(
-      plan: plan, subject: subject, planned: planned, loaded: loaded, context: context, fixtures: assignment.fixtures)
+      plan: plan, subject: subject, planned: planned, loaded: loaded, host: host, fixtures: assignment.fixtures)
     do {
       if let verdict = try await gate.judge() { try tell(.ofCase(planned.key, .gate(verdict))) }
     } catch let error as BackendError where error.code == .cancelled {
@@ -148,7 +148,7 @@ struct SessionRunner {
     var id = "\(subject.name)@\(loaded.engineInfo.name)"
     let twins = plan.subjects.filter { $0.name == subject.name && $0.side == subject.side }
     if Set(twins.map(\.threads)).count > 1, let threads = subject.threads { id += ",threads=\(threads)" }
-    if Set(twins.map(\.kernels)).count > 1, let kernels = subject.kernels { id += ",kernels=\(kernels)" }
+    if Set(twins.map(\.kernels)).count > 1, let kernels = subject.kernels { id += ",kernels=\(kernels.rawValue)" }
     if Set(twins.map(\.precision)).count > 1 { id += ",precision=\(subject.precision)" }
     if Set(twins.map(\.reducesMemory)).count > 1, subject.reducesMemory { id += ",reduce_memory" }
     if let side = subject.side { id += "#\(plan.sides[side].name)" }

@@ -1,32 +1,32 @@
-import Foundation
+package import Foundation
 import GenBackend
-import Reporting
+package import Reporting
 import Synchronization
 
 /// The program as a session of a run: reads an assignment, measures, tells events on stdout, one a line.
-enum SessionWorker {
+package enum SessionWorker {
   /// The first word of its command line; no command, as nobody types it.
-  static let word = "--session"
+  package static let word = "--session"
 
   /// Does an assignment and returns how it went.
-  static func run(_ context: CommandContext) async -> ProgramExit {
-    guard context.words.count == 2, let data = FileManager.default.contents(atPath: context.words[1]),
+  ///
+  /// - Parameter write: Takes each line of its stdout.
+  package static func run(_ host: any RunHost, write: @escaping @Sendable (Data) throws -> Void) async -> RunDocument.Exit {
+    guard host.words.count == 2, let data = FileManager.default.contents(atPath: host.words[1]),
       let assignment = try? JSONDecoder().decode(SessionAssignment.self, from: data)
-    else { return ProgramExit(.internalError, "--session FILE: expected the assignment of a run") }
+    else { return .init(code: ExitCode.internalError.rawValue, reason: "--session FILE: expected the assignment of a run") }
     endWithParent()
     let lock = Mutex(())
-    let runner = SessionRunner(assignment: assignment, context: context) { event in
+    let runner = SessionRunner(assignment: assignment, host: host) { event in
       var line = try Journal.line(event)
       line.append(UInt8(ascii: "\n"))
-      lock.withLock { _ in Console.write(String(decoding: line, as: UTF8.self), toErrors: false) }
+      try lock.withLock { _ in try write(line) }
     }
     do {
       try await runner.run()
-      return .success
+      return .init(code: ExitCode.success.rawValue, reason: nil)
     } catch {
-      let status = ProgramExit(error, signal: context.interrupts.signal)
-      Console.write((status.reason ?? "failed") + "\n", toErrors: true)
-      return status
+      return host.exit(for: error)
     }
   }
 
@@ -37,7 +37,7 @@ enum SessionWorker {
       while true {
         let count = read(STDIN_FILENO, &byte, 1)
         if count > 0 || (count < 0 && errno == EINTR) { continue }
-        _exit(ProgramExit.Kind.incomplete.rawValue)
+        _exit(ExitCode.incomplete.rawValue)
       }
     }
     thread.name = "parent watch"

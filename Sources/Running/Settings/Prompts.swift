@@ -1,9 +1,9 @@
 import Foundation
 
 /// The prompts of a run, in order, and how they are chosen.
-enum Prompts {
+package enum Prompts {
   /// A built-in set that is varied on purpose: length (one word to more than 77 tokens), subject, style, script, punctuation.
-  static let standard: [String] = [
+  package static let standard: [String] = [
     "a red bicycle leaning against a whitewashed wall in the afternoon sun",
     "lighthouse",
     "portrait of an old fisherman with a grey beard, window light, 85 mm lens",
@@ -60,7 +60,7 @@ enum Prompts {
   ]
 
   /// What the repository's small models know: shapes on plain grounds, in all the ways in which these can be said.
-  static let shapes: [String] = [
+  package static let shapes: [String] = [
     "a large red circle on a blue background",
     "a small white star in the top left on a green background",
     "a yellow heart on the right on a purple background",
@@ -112,7 +112,7 @@ enum Prompts {
   ]
 
   /// What text models are asked, about an image where they see one.
-  static let questions: [String] = [
+  package static let questions: [String] = [
     "Describe this image.", "Which colours do you see?", "What is in the middle?",
     "Is there any text in the picture? If so, what does it say?", "Write a caption of at most ten words.",
     "List three things that are not in this picture, and say why somebody might expect them there.",
@@ -125,7 +125,7 @@ enum Prompts {
     guard let text else { return Array(set.prefix(count ?? set.count)) }
     if let number = Int(text) {
       guard (1...standard.count).contains(number) else {
-        throw UsageError(
+        throw SettingError(
           "The value '\(text)' is invalid for '--prompts <n|file>': expected 1...\(standard.count) built-in prompts, or a file")
       }
       return Array(set.prefix(number))

@@ -1,7 +1,7 @@
 /// "Did you mean": the nearest of the known words.
-enum Suggestion {
+package enum Suggestion {
   /// The known word that is nearest to a mistyped one; nil when none is near enough.
-  static func nearest(to word: String, among known: [String]) -> String? {
+  package static func nearest(to word: String, among known: [String]) -> String? {
     let limit = max(1, min(3, word.count / 2))
     let candidates = known.map { (word: $0, distance: distance(word, $0)) }.filter { $0.distance <= limit }
     if let best = candidates.min(by: { ($0.distance, $0.word) < ($1.distance, $1.word) }) { return best.word }
@@ -11,7 +11,7 @@ enum Suggestion {
   }
 
   /// ` Did you mean '--steps'?`, or nothing.
-  static func text(for word: String, among known: [String]) -> String {
+  package static func text(for word: String, among known: [String]) -> String {
     nearest(to: word, among: known).map { ". Did you mean '\($0)'?" } ?? ""
   }
 

@@ -2,11 +2,11 @@ import Checkpoints
 import Foundation
 
 /// A suite: what to measure as a JSON file, schema `genbench.suite/1`; the command line wins over it.
-struct SuiteFile {
+package struct SuiteFile {
   /// Settings of `matrix`, `cases`, `include` and `exclude`.
   private(set) var axes = RunAxes()
   /// Combinations that are measured as they are, in place of a product.
-  private(set) var cases: [RunAxes.Combination] = []
+  private(set) var cases: [RunCombination] = []
   /// Options of `run` with their values: `sessions`, `repetitions`, `min-time`.
   private(set) var defaults: [String: String] = [:]
 
@@ -15,7 +15,7 @@ struct SuiteFile {
   /// Reads a file; lines whose first characters are `//` are left out.
   ///
   /// - Throws: `inputMissing`, or `badInput` that says what was expected where.
-  init(path: String) throws {
+  package init(path: String) throws {
     self.path = path
     guard let data = FileManager.default.contents(atPath: path) else {
       throw CommandError(.inputMissing, "--suite \(path): no such file, or it can't be read")
@@ -37,10 +37,10 @@ struct SuiteFile {
       defaults[name.replacing("_", with: "-")] = try scalar(value, at: "defaults.\(name)")
     }
     for (name, value) in try object(root["matrix"], at: "matrix") {
-      try check(name, at: "matrix.\(name)")
       let list = value.array ?? [value]
       guard !list.isEmpty else { throw failure("matrix.\(name)", "at least one value") }
-      axes.set(name, try list.map { try scalar($0, at: "matrix.\(name)") })
+      let texts = try list.map { try scalar($0, at: "matrix.\(name)") }
+      try checked { () throws(SettingError) in try axes.set(RunAxis(named: name, option: "matrix.\(name)"), texts) }
     }
     axes.included = try combinations(root["include"], at: "include")
     axes.excluded = try combinations(root["exclude"], at: "exclude")
@@ -51,8 +51,9 @@ struct SuiteFile {
     CommandError(.badInput, "--suite \(path): \(place): expected \(expected)")
   }
 
-  private func check(_ name: String, at place: String) throws {
-    do { try RunAxes.check(name, option: place) } catch { throw CommandError(.badInput, "--suite \(path): \(error.message)") }
+  /// Settings with the name of the file in their refusals.
+  private func checked<Value>(_ body: () throws(SettingError) -> Value) throws -> Value {
+    do { return try body() } catch { throw CommandError(.badInput, "--suite \(path): \(error.message)") }
   }
 
   private func object(_ value: JSONValue?, at place: String) throws -> [(String, JSONValue)] {
@@ -71,16 +72,19 @@ struct SuiteFile {
     }
   }
 
-  private func combinations(_ value: JSONValue?, at place: String) throws -> [RunAxes.Combination] {
+  private func combinations(_ value: JSONValue?, at place: String) throws -> [RunCombination] {
     guard let value else { return [] }
     guard let list = value.array else { throw failure(place, "a list of objects") }
     return try list.enumerated().map { index, item in
-      var combination: RunAxes.Combination = [:]
+      var combination = RunCombination()
       for (name, value) in try object(item, at: "\(place)[\(index)]") {
-        try check(name, at: "\(place)[\(index)].\(name)")
-        combination[name] = try scalar(value, at: "\(place)[\(index)].\(name)")
+        let text = try scalar(value, at: "\(place)[\(index)].\(name)")
+        try checked { () throws(SettingError) in
+          let axis = try RunAxis(named: name, option: "\(place)[\(index)].\(name)")
+          combination[axis] = try RunValue(text, for: axis)
+        }
       }
-      guard !combination.isEmpty else { throw failure("\(place)[\(index)]", "at least one setting") }
+      guard combination != RunCombination() else { throw failure("\(place)[\(index)]", "at least one setting") }
       return combination
     }
   }
