@@ -225,7 +225,8 @@ func assembledRun() -> (RunDocument, [JournalEvent]) {
 
   static func trends() -> [HistoryTrend] {
     ["sd_15's \"x\" 日本", "b"].enumerated().map { index, name in
-      var trend = HistoryTrend(caseID: name, metric: .endToEnd, unit: .nanoseconds, isLowerBetter: true, machine: "m", build: "release")
+      var trend = HistoryTrend(
+        caseID: name, metric: .endToEnd, unit: .nanoseconds, isLowerBetter: true, machine: "m", build: "release")
       trend.points = (0..<24).map { run in
         let level = (run < 14 ? 50e6 : 58e6) * Double(index + 1)
         var point = HistoryTrend.Point(

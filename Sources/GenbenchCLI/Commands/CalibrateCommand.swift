@@ -67,7 +67,8 @@ struct CalibrateCommand: Command {
       ])
       for entry in entries {
         table.append([
-          entry.caseID, entry.metric.rawValue, RunComparison.percent(entry.spread, signed: false), RunComparison.percent(entry.difference),
+          entry.caseID, entry.metric.rawValue, RunComparison.percent(entry.spread, signed: false),
+          RunComparison.percent(entry.difference),
           entry.detectable.map { RunComparison.percent($0, signed: false) } ?? "-",
         ])
       }

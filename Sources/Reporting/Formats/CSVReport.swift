@@ -10,7 +10,8 @@ public enum CSVReport {
         for (session, value) in metric.sessionMedians.enumerated() {
           lines.append(
             row([
-              run.runID, runCase.caseID, runCase.side ?? "", runCase.subject, runCase.scenario.rawValue, String(session), "median",
+              run.runID, runCase.caseID, runCase.side ?? "", runCase.subject, runCase.scenario.rawValue, String(session),
+              "median",
               metric.name.rawValue, metric.unit.rawValue, number(value),
             ]))
         }
@@ -27,7 +28,8 @@ public enum CSVReport {
           for (name, value) in values {
             lines.append(
               row([
-                run.runID, runCase.caseID, runCase.side ?? "", runCase.subject, runCase.scenario.rawValue, String(session.session),
+                run.runID, runCase.caseID, runCase.side ?? "", runCase.subject, runCase.scenario.rawValue,
+                String(session.session),
                 String(sample.index), name, MetricUnit.nanoseconds.rawValue, String(value),
               ]))
           }

@@ -43,7 +43,8 @@ public enum ForeignFormats {
   /// hyperfine's JSON: `results[]` with `times[]` in seconds, so that its scripts read them.
   public static func hyperfine(_ run: RunDocument) -> String {
     let results = run.cases.compactMap { runCase -> JSONValue? in
-      guard runCase.status == .pass, let summary = runCase.summary(.endToEnd), let mean = summary.mean, let median = summary.median
+      guard runCase.status == .pass, let summary = runCase.summary(.endToEnd), let mean = summary.mean,
+        let median = summary.median
       else { return nil }
       let times = runCase.sessions.flatMap(\.samples).map { JSONValue.number(Double($0.e2eNs) / 1e9) }
       func seconds(_ value: Double?) -> JSONValue { value.map { .number($0 / 1e9) } ?? .null }

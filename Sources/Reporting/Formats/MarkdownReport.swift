@@ -39,7 +39,8 @@ public enum MarkdownReport {
       let summary = metric.summary
       func value(_ number: Double?) -> String { metric.unit.text(number) }
       table.append([
-        metric.name.rawValue, value(summary.median), summary.ci.map { "\(value($0.low)) to \(value($0.high))" } ?? "-", value(summary.mad),
+        metric.name.rawValue, value(summary.median), summary.ci.map { "\(value($0.low)) to \(value($0.high))" } ?? "-",
+        value(summary.mad),
         value(summary.percentiles["90"]), value(summary.percentiles["99"]), String(summary.n),
         summary.outliersMild + summary.outliersSevere == 0
           ? "-" : "\(summary.outliersMild) mild, \(summary.outliersSevere) severe",

@@ -68,7 +68,8 @@ public enum TraceReport {
         }
         if end.status != .pass {
           events.append([
-            "ph": "i", "s": "p", "name": .string("\(end.status.rawValue): \(end.reason ?? "")"), "pid": .integer(process), "tid": 1,
+            "ph": "i", "s": "p", "name": .string("\(end.status.rawValue): \(end.reason ?? "")"), "pid": .integer(process),
+            "tid": 1,
             "ts": .number(next),
           ])
         }

@@ -158,7 +158,8 @@ public struct HistoryStore: Sendable {
         try database.query(
           "INSERT OR REPLACE INTO metric VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
           [
-            .integer(id), .text(metric.name.rawValue), .text(metric.unit.rawValue), .text(metric.polarity.rawValue), .text(metric.scope.rawValue),
+            .integer(id), .text(metric.name.rawValue), .text(metric.unit.rawValue), .text(metric.polarity.rawValue),
+            .text(metric.scope.rawValue),
             .integer(Int64(summary.n)), real(summary.median), real(summary.mean), real(summary.stddev), real(summary.mad),
             real(summary.min), real(summary.max), real(summary.ci?.low), real(summary.ci?.high), real(summary.percentiles["90"]),
             real(summary.percentiles["99"]),

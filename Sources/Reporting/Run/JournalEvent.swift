@@ -100,7 +100,8 @@ public struct JournalEvent: Sendable, Hashable {
 
     /// Makes a record.
     public init(
-      caseID: String, parameters: RunCase.Parameters, loadNs: UInt64? = nil, baselineBytes: UInt64? = nil, overheadNs: UInt64? = nil
+      caseID: String, parameters: RunCase.Parameters, loadNs: UInt64? = nil, baselineBytes: UInt64? = nil,
+      overheadNs: UInt64? = nil
     ) {
       self.caseID = caseID
       self.parameters = parameters
