@@ -190,11 +190,13 @@ let package = Package(
     .testTarget(
       name: "ReportingTests", dependencies: ["Reporting", "Measurement", "GenBackend", "Checkpoints", "Tensors", "TestSupport"]),
     .testTarget(
-      name: "RunningTests", dependencies: ["Running", "Reporting", "Measurement", "GenBackend", "Imaging", "Tensors", "TestSupport"]),
+      name: "RunningTests",
+      dependencies: ["Running", "Reporting", "Measurement", "GenBackend", "Imaging", "Tensors", "TestSupport"]),
     .testTarget(
       name: "GenbenchCLITests",
       dependencies: [
-        "GenbenchCLI", "Running", "GenBackend", "ModelRegistry", "Conformance", "Imaging", "Measurement", "Reporting", "TestSupport",
+        "GenbenchCLI", "Running", "GenBackend", "ModelRegistry", "Conformance", "Imaging", "Measurement", "Reporting",
+        "TestSupport",
         "Goldens", "Checkpoints", "Tensors",
       ], exclude: ["Snapshots"]),
   ] + fastTargets

@@ -1,5 +1,6 @@
 import Foundation
 import GenBackend
+import Reporting
 import Running
 
 /// The command line of genbench.

@@ -1,8 +1,8 @@
 import Checkpoints
 import DiffusionModels
 import GenBackend
-import Tensors
 import Running
+import Tensors
 
 /// A model's sizes and needs, known without loading it.
 struct ModelDescription {

@@ -4,6 +4,7 @@ import Goldens
 import Kernels
 import Measurement
 import ReferenceEngine
+import Reporting
 public import Running
 
 extension GenbenchCommandLine {

@@ -2,6 +2,7 @@ import Checkpoints
 import Foundation
 import GenBackend
 import Imaging
+import Running
 import Tensors
 import TestSupport
 import Testing
@@ -108,7 +109,7 @@ import Testing
     #expect(request.seed == .max && request.negativePrompt == nil && request.traceLevel == .none)
     let load = try #require(backend.loads.first)
     #expect(load.safety == .off && load.reduceMemory && load.precision == "bf16" && load.predictionType == "v_prediction")
-    #expect(backend.specification == BackendSpecification(kernels: "reference", threads: 2))
+    #expect(backend.specification == BackendSpecification(kernels: .reference, threads: 2))
     #expect(backend.unloads == 1)
     #expect(try folder.contents() == ["a-0.png", "a-1.png"])
   }

@@ -144,6 +144,32 @@ import Testing
     #expect(result.status.code == 65 && result.lastErrorLine.contains(word), "\(result.err)")
   }
 
+  /// Everything in a plan is looked at before the first session, and a dry run looks as hard as a real one.
+  @Test(
+    arguments: [
+      (["--scheduler", "eulerr"], "eulerr"), (["--scheduler", "ddim,dpm9"], "dpm9"), (["--param", "scheduler=eulerr"], "eulerr"),
+      (["--include", "variant=sd15,scheduler=eulerr"], "eulerr"), (["--exclude", "scheduler=eulerr"], "eulerr"),
+      (["--side", "a:threads=1", "--side", "b:kernels=slow"], "slow"), (["--size", "501x512"], "multiples of"),
+      (["--param", "size=20"], "multiples of"), (["--param", "timestep_spacing=trialing"], "trialing"),
+      (["--param", "rng=filox"], "filox"), (["--precision", "f16"], "f16"), (["--backend", "ref:threads=0"], "threads=0"),
+      (["--suite", "kernels", "--size", "100x100"], "multiples of 64"),
+    ], [[], ["--dry-run"]])
+  func whatCantBeIsRefusedBeforeALoad(words: ([String], String), more: [String]) async throws {
+    let backend = ScriptedBackend()
+    let result = await genbench(
+      ["run", "--variant", "sd15", "--out", folder.path("out")] + words.0 + more, backend: backend)
+    #expect(result.status.code == 64 && result.err.contains(words.1), "\(result.err)")
+    #expect(backend.loads.isEmpty && !FileManager.default.fileExists(atPath: folder.path("out")))
+  }
+
+  @Test func aDryRunOfTheKernelSuiteMeasuresNothing() async throws {
+    let result = await genbench(
+      "run", "--suite", "kernels", "--variant", "sd15", "--dry-run", "--out", folder.path("out"))
+    #expect(result.status == .success && !FileManager.default.fileExists(atPath: folder.path("out")))
+    let lines = result.out.split(separator: "\n")
+    #expect(lines.last == "\(lines.count - 1) operators" && lines.contains { $0.hasPrefix("conv2d") }, "\(result.out)")
+  }
+
   @Test func aDryRunShowsTheOrder() async throws {
     let result = await genbench(
       "run", "--variant", "sd15", "--sessions", "2", "--side", "a:threads=1", "--side", "b:threads=2", "--dry-run", "--out",

@@ -206,7 +206,7 @@ func assembledRun() -> (RunDocument, [JournalEvent]) {
     for (steps, side, threads) in [(4, 64, 1), (8, 64, 1), (16, 64, 1), (8, 64, 2), (8, 128, 1)] {
       var runCase = RunCase(
         caseID: "sd_15's \"x\" 日本/\(side)/\(steps)/\(threads)", subject: "s",
-        parameters: .init(steps: steps, width: side, height: side, scheduler: "ddim", settings: ["threads": String(threads)]))
+        parameters: .init(steps: steps, width: side, height: side, scheduler: "ddim", engine: .init(threads: threads)))
       let ms = Double(steps * side * side) / 4096 / Double(threads)
       let values = (0..<6).map { ms * 1e6 * (1 + 0.02 * Double($0)) }
       runCase.metrics = [

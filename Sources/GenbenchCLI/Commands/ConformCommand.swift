@@ -3,8 +3,8 @@ import Conformance
 import Foundation
 import GenBackend
 import Goldens
-import Tensors
 import Running
+import Tensors
 
 /// Judges behaviour and numbers.
 struct ConformCommand: Command {

@@ -1,8 +1,8 @@
 import Checkpoints
 import Foundation
 import Reporting
-import Tensors
 import Running
+import Tensors
 
 /// Finds where two engines part.
 struct DiffCommand: Command {

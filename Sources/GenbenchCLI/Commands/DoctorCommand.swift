@@ -4,8 +4,8 @@ import Goldens
 import Kernels
 import Measurement
 import Reporting
-import Tensors
 import Running
+import Tensors
 
 /// Says what makes this machine noisy or this installation incomplete, and what to do.
 struct DoctorCommand: Command {

@@ -3,8 +3,8 @@ import Foundation
 import GenBackend
 import Imaging
 import Measurement
-import Tensors
 import Running
+import Tensors
 
 /// Makes an image.
 struct GenerateCommand: Command {
@@ -206,7 +206,8 @@ struct GenerateCommand: Command {
   private func write(_ result: ImageResult, request: ImageRequest, modelName: String) throws -> [String] {
     let files = try result.images.enumerated().map { index, image in
       let path = result.images.count == 1 ? output : OutputFiles.path(output, suffix: "-\(index)")
-      let text = GenerationParameters(request: request, result: result, image: image, model: modelName,
+      let text = GenerationParameters(
+        request: request, result: result, image: image, model: modelName,
         version: GenbenchCommandLine.version
       ).text
       return (path: path, data: Data(try PNGFile.encode(image.bitmap, texts: [PNGFile.Text("parameters", text)])))

@@ -1,6 +1,6 @@
 import Checkpoints
-import Tensors
 import Running
+import Tensors
 
 /// Writes the noise of a seed.
 struct LatentsCommand: Command {

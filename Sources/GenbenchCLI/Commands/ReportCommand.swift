@@ -2,8 +2,8 @@ import Checkpoints
 import Foundation
 import Imaging
 import Reporting
-import Tensors
 import Running
+import Tensors
 
 /// Tells a run in another form.
 struct ReportCommand: Command {

@@ -53,7 +53,8 @@ struct RunCommand: Command {
         "All of this as a JSON file; the command line wins over it. 'kernels' measures each operator at the published models' shapes.",
         section: "WHAT"),
       .value(
-        "scenario", "list", "What is done: \(Scenario.allCases.map(\.rawValue).joined(separator: ", ")).", default: "single", isRepeatable: true,
+        "scenario", "list", "What is done: \(Scenario.allCases.map(\.rawValue).joined(separator: ", ")).", default: "single",
+        isRepeatable: true,
         section: "HOW"),
       .value("sessions", "n", "Fresh processes, the unit of comparisons; 10 for a gate.", default: "1", section: "HOW"),
       .value("repetitions", short: "r", "n", "How often each prompt is measured in a session.", default: "1", section: "HOW"),

@@ -1,8 +1,8 @@
 import Checkpoints
 import Foundation
 import Reporting
-import Schedulers
 import Running
+import Schedulers
 
 /// Shows where a scheduler evaluates the network.
 struct ScheduleCommand: Command {

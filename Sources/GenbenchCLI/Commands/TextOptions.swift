@@ -2,8 +2,8 @@ import Checkpoints
 import Foundation
 import GenBackend
 import Measurement
-import Synchronization
 import Running
+import Synchronization
 
 /// What `complete` and `describe` have in common: how tokens are chosen, and how the answer is shown.
 struct TextOptions: Sendable {

@@ -1,9 +1,9 @@
 import Checkpoints
 import Foundation
+import Running
 import Tensors
 import Tokenizers
 import VisionLanguageModels
-import Running
 
 /// Text to token ids.
 struct TokenizeCommand: Command {

@@ -5,9 +5,10 @@ import Foundation
 import Goldens
 import KernelContract
 import Kernels
+import Reporting
+import Running
 import Synchronization
 import Tensors
-import Running
 
 /// The parts of the engine in the box, for goldens of operators, networks and samplers.
 struct ReferenceNumerics: NumericsImplementation {

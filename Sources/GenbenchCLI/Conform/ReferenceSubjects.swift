@@ -3,10 +3,11 @@ import Foundation
 import GenBackend
 import Kernels
 import ReferenceEngine
+import Reporting
 import RunAnywhere
+import Running
 import TSAIKit
 import Tensors
-import Running
 
 /// What `genbench conform` judges: this repository's API surfaces, over scripts and over the engine of `--backend`.
 struct ConformSubjects {

@@ -1,9 +1,11 @@
-package import GenBackend
-package import Measurement
-package import Reporting
-package import Running
 import Checkpoints
 import DiffusionModels
+import Foundation
+package import GenBackend
+package import Measurement
+import ReferenceEngine
+package import Reporting
+package import Running
 import VisionLanguageModels
 
 /// What runs use of the command line and of the engine in the box.
@@ -37,7 +39,7 @@ extension CommandContext: RunHost {
     overrides.variant = subject.variant.flatMap { DiffusionVariant(rawValue: $0) }
     // What is wrong with the files is told when they're loaded.
     guard let checkpoint = try? DiffusionCheckpoint.open(path: subject.path, overrides: overrides) else { return nil }
-    return (try? DiffusionArchitecture(checkpoint))?.vae.scaleFactor
+    return DiffusionArchitecture(checkpoint).vae.scaleFactor
   }
 
   package func writeFullSizeModel(_ variant: String, fixtures: String?) throws -> String {

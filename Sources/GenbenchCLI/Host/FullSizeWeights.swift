@@ -4,8 +4,8 @@ import Foundation
 import GenBackend
 import Goldens
 import ReferenceEngine
-import Tensors
 import Running
+import Tensors
 
 /// A model of a published size with generated weights, on disk for as long as it's measured.
 struct FullSizeWeights: Sendable {

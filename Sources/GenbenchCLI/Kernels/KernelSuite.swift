@@ -7,8 +7,8 @@ import Kernels
 import Measurement
 import ReferenceEngine
 import Reporting
-import Tensors
 import Running
+import Tensors
 
 /// `genbench run --suite kernels`: every operator at the shapes that the published models use, against the machine's limits.
 struct KernelSuite {

@@ -42,7 +42,8 @@ package struct ModelLocation: Sendable, Hashable {
   }
 
   /// The small model of a variant.
-  package static func small(_ variant: String, fixtures explicit: String?, environment: [String: String]) throws -> ModelLocation {
+  package static func small(_ variant: String, fixtures explicit: String?, environment: [String: String]) throws -> ModelLocation
+  {
     let folder = try fixtures(explicit: explicit, environment: environment).appendingPathComponent("Models/\(variant)")
     guard FileManager.default.fileExists(atPath: folder.appendingPathComponent("model_index.json").path) else {
       throw CommandError(

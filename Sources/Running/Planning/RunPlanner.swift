@@ -1,5 +1,6 @@
 import Foundation
 import GenBackend
+import KernelContract
 import Reporting
 
 /// Turns settings into a plan: which subjects to load, which cases to measure.

@@ -191,7 +191,8 @@ struct CaseMeasurer {
     if plan.keepsImages, !isWarmup {
       for (number, made) in result.images.enumerated() {
         let name = "\(Self.number(index))-\(Prompts.slug(request.prompt))\(number == 0 ? "" : "-\(number)").png"
-        let text = GenerationParameters(request: request, result: result, image: made, model: info.variant, version: host.version).text
+        let text = GenerationParameters(request: request, result: result, image: made, model: info.variant, version: host.version)
+          .text
         try recorder.measure(Stage(rawValue: "png")) {
           let bytes = try PNGFile.encode(made.bitmap, texts: [PNGFile.Text("parameters", text)])
           try AtomicFile.write(

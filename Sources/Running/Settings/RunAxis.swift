@@ -110,7 +110,8 @@ package struct RunValue: Sendable, Hashable {
       if let value = Value(rawValue: text) { return wrap(value) }
       let names = Value.allCases.map(\.rawValue)
       throw SettingError(
-        "The \(what) '\(text)' is unknown: expected one of \(names.joined(separator: ", "))\(Suggestion.text(for: text, among: names))")
+        "The \(what) '\(text)' is unknown: expected \(names.dropLast().joined(separator: ", ")) or \(names.last ?? "")"
+          + Suggestion.text(for: text, among: names))
     }
     func number(_ range: ClosedRange<Double>) throws(SettingError) -> Content {
       guard let value = Double(text), range.contains(value) else {

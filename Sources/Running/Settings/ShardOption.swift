@@ -26,7 +26,8 @@ package enum ShardOption {
     return try check(index, count, refuse)
   }
 
-  private static func check(_ index: Int, _ count: Int, _ refuse: (String) -> SettingError) throws(SettingError) -> RunDocument.Shard
+  private static func check(_ index: Int, _ count: Int, _ refuse: (String) -> SettingError) throws(SettingError)
+    -> RunDocument.Shard
   {
     guard (1...10_000).contains(count), (1...count).contains(index) else {
       throw refuse("part \(index) of \(count): expected 1...n of at most 10000")
