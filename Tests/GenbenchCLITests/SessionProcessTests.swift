@@ -8,22 +8,15 @@ import Testing
 
 @testable import GenbenchCLI
 
-/// The built program, beside the tests' bundle; nil when only the tests were built.
-enum BuiltProgram {
-  static let path: String? = {
-    let bundles = CommandLine.arguments.filter { $0.hasSuffix(".xctest") }.map {
-      URL(fileURLWithPath: $0).deletingLastPathComponent()
-    }
-    let folders = bundles + [Fixtures.packageFolder.appendingPathComponent(".build/debug")]
-    return folders.map { $0.appendingPathComponent("genbench").path }.first { FileManager.default.isExecutableFile(atPath: $0) }
-  }()
-}
-
 /// Sessions as real processes of the built program.
-@Suite(.enabled(if: BuiltProgram.path != nil, "the executable isn't built"), .serialized)
+@Suite(.enabled(if: BuiltProgram.isExpected, "the program isn't built"), .serialized)
 struct SessionProcessTests {
   private let folder: TemporaryFolder
-  init() throws { folder = try TemporaryFolder() }
+  private let program: String
+  init() throws {
+    folder = try TemporaryFolder()
+    program = try BuiltProgram.require()
+  }
 
   private func run(_ words: [String], environment: [String: String] = [:]) async -> CommandLineResult {
     let out = Mutex("")
@@ -34,7 +27,7 @@ struct SessionProcessTests {
     whole["GENBENCH_HOME"] = Fixtures.packageFolder.path
     whole["GENBENCH_FAULT"] = nil
     let context = CommandContext(
-      console: console, environment: whole.merging(environment) { $1 }, words: words, executable: BuiltProgram.path,
+      console: console, environment: whole.merging(environment) { $1 }, words: words, executable: program,
       makeBackend: { try await GenbenchCommandLine.makeBackend($0) })
     let status = await GenbenchCommandLine.run(context)
     return CommandLineResult(status: status, out: out.withLock { $0 }, err: err.withLock { $0 })
@@ -114,13 +107,12 @@ struct SessionProcessTests {
 
   /// The whole program is killed in the middle of its work; what was measured stays, and --resume does the rest.
   @Test func killedAndResumedIsTheSameSetOfCases() async throws {
-    let executable = try #require(BuiltProgram.path)
     let words = [
       "run", "--no-plots", "--variant", "sd15", "--size", "64", "--steps", "2,3", "--prompts", "3", "--warmup", "0", "--sessions",
       "2",
     ]
     let process = Process()
-    process.executableURL = URL(fileURLWithPath: executable)
+    process.executableURL = URL(fileURLWithPath: program)
     process.arguments = words + ["--out", folder.path("killed")]
     process.environment = ProcessInfo.processInfo.environment.merging(["GENBENCH_HOME": Fixtures.packageFolder.path]) { $1 }
     process.standardOutput = FileHandle.nullDevice
