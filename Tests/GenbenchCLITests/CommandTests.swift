@@ -2,6 +2,7 @@ import Checkpoints
 import Foundation
 import GenBackend
 import Imaging
+import Reporting
 import Running
 import Tensors
 import TestSupport

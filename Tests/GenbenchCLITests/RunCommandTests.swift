@@ -1,7 +1,9 @@
 import Foundation
 import GenBackend
+import Imaging
 import Measurement
 import Reporting
+import Tensors
 import TestSupport
 import Testing
 

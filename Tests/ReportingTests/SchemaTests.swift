@@ -1,9 +1,9 @@
 import Foundation
 import GenBackend
-import Measurement
 import TestSupport
 import Testing
 
+@testable import Measurement
 @testable import Reporting
 
 /// The schemas say what the types write, key by key and in both directions.
@@ -126,7 +126,8 @@ import Testing
   }
 
   @Test func runs() throws {
-    try agree(.run, [Data(try run.json().utf8), try Data(contentsOf: Fixtures.folder.appendingPathComponent("runs/0.1.0/run.json"))])
+    try agree(
+      .run, [Data(try run.json().utf8), try Data(contentsOf: Fixtures.folder.appendingPathComponent("runs/0.1.0/run.json"))])
   }
 
   /// Every kind of line; each `case` here is one that the compiler asks for when a kind is added.
@@ -137,7 +138,7 @@ import Testing
     end.peakBytes = 1
     end.conditions = conditions
     let spans = JournalEvent.Spans(
-      [StageSpan(stage: .step, index: 0, startNs: 1, endNs: 2, depth: 0)], sessionStartNs: 0)
+      [StageSpan(stage: .step, index: 0, startNs: 1, endNs: 2, depth: 0, isOpen: false)], sessionStartNs: 0)
     let ofCase: [JournalEvent.CaseEvent] = [
       .gate(.init(.pass, policy: "p", detail: "d")),
       .start(.init(caseID: "c", parameters: parameters, loadNs: 1, baselineBytes: 2, overheadNs: 3)), .warmup(ns: 1),
@@ -149,7 +150,8 @@ import Testing
       [
         .runStart(
           .init(
-            runID: "i", at: "2026-01-02T03:04:05Z", planHash: String(repeating: "0", count: 32), shard: .init(index: 1, count: 2))),
+            runID: "i", at: "2026-01-02T03:04:05Z", planHash: String(repeating: "0", count: 32), shard: .init(index: 1, count: 2))
+        ),
         .runEnd(.init(code: 0, reason: "r")),
       ] + ofSession.map { .session(process, $0) }
     let events = contents.map { JournalEvent($0, tNs: 1) }
@@ -198,7 +200,9 @@ import Testing
     base.faults = ["slow"]
     var slow = machine.run([("a", 20), ("new", 1)], sessions: 8)
     slow.environment.cpu.governor = "powersave"
-    for index in slow.cases.indices { slow.cases[index].metrics.append(.init(.of(.firstStep), sessions: (0..<8).map { [Double($0)] })) }
+    for index in slow.cases.indices {
+      slow.cases[index].metrics.append(.init(.of(.firstStep), sessions: (0..<8).map { [Double($0)] }))
+    }
     base.cases[0].metrics.append(.init(.of(.firstStep), sessions: (0..<8).map { [Double($0 + 1)] }))
     let comparison = RunComparison(
       base: (base, "b"), candidate: (slow, "c"), policy: ComparisonPolicy(ignoresEnvironment: true))
@@ -235,8 +239,10 @@ import Testing
   /// The check itself sees what is missing, unknown, of another type, or never written.
   @Test(
     arguments: [
-      (#"{"a": 1}"#, "b is missing"), (#"{"a": 1, "b": [true], "c": 0}"#, "c isn't in the schema"), (#"{"a": "x", "b": []}"#, "isn't [\"integer\"]"),
-      (#"{"a": -1, "b": []}"#, "< 0"), (#"{"a": 1, "b": [2]}"#, "isn't [\"boolean\"]"), (#"{"a": 1.5, "b": []}"#, "isn't [\"integer\"]"),
+      (#"{"a": 1}"#, "b is missing"), (#"{"a": 1, "b": [true], "c": 0}"#, "c isn't in the schema"),
+      (#"{"a": "x", "b": []}"#, "isn't [\"integer\"]"),
+      (#"{"a": -1, "b": []}"#, "< 0"), (#"{"a": 1, "b": [2]}"#, "isn't [\"boolean\"]"),
+      (#"{"a": 1.5, "b": []}"#, "isn't [\"integer\"]"),
     ])
   func theCheckSees(document: String, fault: String) throws {
     let schema = """

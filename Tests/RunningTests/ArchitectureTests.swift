@@ -22,7 +22,9 @@ import Testing
   }
 
   private func names(_ text: String) -> [String] {
-    text.split(separator: "`", omittingEmptySubsequences: false).enumerated().filter { $0.offset % 2 == 1 }.map { String($0.element) }
+    text.split(separator: "`", omittingEmptySubsequences: false).enumerated().filter { $0.offset % 2 == 1 }.map {
+      String($0.element)
+    }
   }
 
   /// The targets of the manifest's text with what they depend on; those that are made from a list are named in the list.
@@ -80,7 +82,8 @@ import Testing
     let targets = targets(try text("Package.swift"))
     for name in ["Running", "Reporting", "Measurement", "GenBackend"] {
       let dependencies = try #require(targets[name])
-      #expect(dependencies.isDisjoint(with: ["GenbenchCLI", "ReferenceEngine", "RunAnywhere", "TSAIKit", "PlaygroundKit"]), "\(name)")
+      #expect(
+        dependencies.isDisjoint(with: ["GenbenchCLI", "ReferenceEngine", "RunAnywhere", "TSAIKit", "PlaygroundKit"]), "\(name)")
     }
   }
 }

@@ -1,4 +1,4 @@
-public import Foundation
+import Foundation
 
 /// The program `genbench`, built beside the tests.
 public enum BuiltProgram {

@@ -78,7 +78,9 @@ public struct JSONSchemaChecker {
       faults.append("\(path): \(text) doesn't match \(pattern)")
     }
     if let number = value as? NSNumber, !Self.isBoolean(number) {
-      if let least = schema["minimum"] as? NSNumber, number.doubleValue < least.doubleValue { faults.append("\(path): < \(least)") }
+      if let least = schema["minimum"] as? NSNumber, number.doubleValue < least.doubleValue {
+        faults.append("\(path): < \(least)")
+      }
       if let most = schema["maximum"] as? NSNumber, number.doubleValue > most.doubleValue { faults.append("\(path): > \(most)") }
     }
     if let list = value as? [Any], let items = schema["items"] as? [String: Any] {
