@@ -71,14 +71,14 @@ import Testing
 
   @Test func listsAreMeasuredInFullProduct() async throws {
     let result = await run(
-      "--variant", "sd15", "--prompts", "1", "--warmup", "0", "--steps", "1,2", "--size", "8x8,16", "--scheduler", "ddim,euler",
+      "--variant", "sd15", "--prompts", "1", "--warmup", "0", "--steps", "1,2", "--size", "64x64,128", "--scheduler", "ddim,euler",
       "--no-plots")
     #expect(result.status == .success)
     let ids = try document().cases.map(\.caseID)
     #expect(ids.count == 8 && Set(ids).count == 8)
-    #expect(ids.first == "sd15/8x8/ddim/1" && ids.last == "sd15/16x16/euler/2")
+    #expect(ids.first == "sd15/64x64/ddim/1" && ids.last == "sd15/128x128/euler/2")
     #expect(
-      FileManager.default.fileExists(atPath: folder.path("out/images/sd15/8x8-ddim-1/00-a-large-red-circle-on-a-blue.png")))
+      FileManager.default.fileExists(atPath: folder.path("out/images/sd15/64x64-ddim-1/00-a-large-red-circle-on-a-blue.png")))
   }
 
   @Test func theJSONIsTheFile() async throws {
