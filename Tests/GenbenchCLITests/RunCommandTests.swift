@@ -71,7 +71,8 @@ import Testing
 
   @Test func listsAreMeasuredInFullProduct() async throws {
     let result = await run(
-      "--variant", "sd15", "--prompts", "1", "--warmup", "0", "--steps", "1,2", "--size", "64x64,128", "--scheduler", "ddim,euler",
+      "--variant", "sd15", "--prompts", "1", "--warmup", "0", "--steps", "1,2", "--size", "64x64,128", "--scheduler",
+      "ddim,euler",
       "--no-plots")
     #expect(result.status == .success)
     let ids = try document().cases.map(\.caseID)
