@@ -52,10 +52,12 @@ struct JSONValueTests {
   }
 
   @Test(arguments: [
-    ("", "expected a value"), (" ", "expected a value"), ("{", "expected a key"), ("[1,]", "expected a value"), ("[1 2]", "expected ','"),
+    ("", "expected a value"), (" ", "expected a value"), ("{", "expected a key"), ("[1,]", "expected a value"),
+    ("[1 2]", "expected ','"),
     (#"{"a" 1}"#, "expected ':'"), (#"{"a"}"#, "expected ':'"), (#"{"a":}"#, "expected a value"), ("{a:1}", "expected a key"),
     (#"{"a":1,}"#, "expected a key"), ("[,]", "expected a value"), ("1 2", "after the value"), ("[1]]", "after the value"),
-    ("01", "after the value"), ("1.", "digit"), ("1e", "digit"), ("-", "digit"), ("+1", "expected a value"), (".5", "expected a value"),
+    ("01", "after the value"), ("1.", "digit"), ("1e", "digit"), ("-", "digit"), ("+1", "expected a value"),
+    (".5", "expected a value"),
     ("tru", "expected a value"), ("nul", "expected a value"), ("'a'", "expected a value"), ("\u{FEFF}{}", "expected a value"),
     ("1e999", "out of range"), ("NaN", "expected a value"), ("Infinity", "expected a value"), ("-Infinity", "digit"),
     (#""abc"#, "no closing quote"), (#"""#, "no closing quote"), (#""\"#, "no closing quote"), (#""\x""#, "unknown escape"),

@@ -1,6 +1,6 @@
 import Foundation
-import JSON
 import Goldens
+import JSON
 import Tensors
 import TestSupport
 import Testing
@@ -102,15 +102,16 @@ struct NoiseScheduleTests {
     #expect(inverse.timestep(of: 0) == 0)
   }
 
-  @Test(arguments: [
-    ["beta_end": JSONValue.number(2)], ["beta_start": .number(-0.1)], ["beta_start": .string("low")],
-    ["num_train_timesteps": .number(0)], ["num_train_timesteps": .number(1)], ["num_train_timesteps": .number(12.5)],
-    ["num_train_timesteps": .number(1e18)], ["num_train_timesteps": .bool(true)], ["beta_schedule": .string("cubic")],
-    ["beta_schedule": .number(1)], ["trained_betas": .array([])], ["trained_betas": .array([.number(0.1), .number(1)])],
-    ["trained_betas": .array([.number(0.1), .string("x")])], ["trained_betas": .number(0.1)],
-    ["trained_betas": .array([.number(.nan), .number(0.1)])], ["rescale_betas_zero_snr": .string("yes")],
-    ["beta_start": .number(0.9), "beta_end": .number(0.99)],
-  ] as [JSONObject])
+  @Test(
+    arguments: [
+      ["beta_end": JSONValue.number(2)], ["beta_start": .number(-0.1)], ["beta_start": .string("low")],
+      ["num_train_timesteps": .number(0)], ["num_train_timesteps": .number(1)], ["num_train_timesteps": .number(12.5)],
+      ["num_train_timesteps": .number(1e18)], ["num_train_timesteps": .bool(true)], ["beta_schedule": .string("cubic")],
+      ["beta_schedule": .number(1)], ["trained_betas": .array([])], ["trained_betas": .array([.number(0.1), .number(1)])],
+      ["trained_betas": .array([.number(0.1), .string("x")])], ["trained_betas": .number(0.1)],
+      ["trained_betas": .array([.number(.nan), .number(0.1)])], ["rescale_betas_zero_snr": .string("yes")],
+      ["beta_start": .number(0.9), "beta_end": .number(0.99)],
+    ] as [JSONObject])
   func badSchedulesAreRefused(_ values: JSONObject) {
     #expect {
       try schedule(values)

@@ -7,7 +7,9 @@ import Testing
 
 /// Reading `scheduler_config.json` and merging it into another class.
 struct SchedulerConfigTests {
-  private func config(_ json: String) throws -> SchedulerConfig { try SchedulerConfig(json: JSONValue(parsing: json, as: .python)) }
+  private func config(_ json: String) throws -> SchedulerConfig {
+    try SchedulerConfig(json: JSONValue(parsing: json, as: .python))
+  }
 
   /// As the hub has it for Stable Diffusion 1.5.
   static let sd15 = """

@@ -1,6 +1,6 @@
 import Foundation
-import JSON
 import Goldens
+import JSON
 import Tensors
 import TestSupport
 

@@ -1,5 +1,6 @@
 import Checkpoints
 import Reporting
+import Running
 import Schedulers
 
 /// Shows where a scheduler evaluates the network.

@@ -1,5 +1,6 @@
 import Conformance
 import Goldens
+import JSON
 import Schedulers
 import Tensors
 

@@ -1,3 +1,4 @@
+import GenBackend
 import Measurement
 
 /// Puts the events of a journal together: the cases of a run, and what is still to be done.
@@ -128,7 +129,7 @@ public struct RunAssembler: Sendable {
       parameters: settings
         ?? .init(
           steps: planned.steps, width: planned.width, height: planned.height, guidance: planned.guidance,
-          scheduler: planned.scheduler, seed: plan.seed, maxTokens: planned.maxTokens))
+          scheduler: planned.scheduler?.description, seed: plan.seed, maxTokens: planned.maxTokens))
     result.sessions = places.compactMap { sessions[$0] }
     result.artifacts = artifacts[planned.subject]?[planned.key] ?? []
     result.conformance = verdicts[planned.subject]?[planned.key]

@@ -1,5 +1,7 @@
 public import Foundation
+public import GenBackend
 import Measurement
+public import Tensors
 
 /// What a run measures, in all detail and before anything is loaded: the content of `plan.json`.
 ///
@@ -7,6 +9,14 @@ import Measurement
 public struct RunPlan: Sendable, Hashable, Codable {
   /// The schema that is written.
   public static let schemaName = "genbench.plan/1"
+
+  /// A set of operators.
+  public enum Kernels: String, Sendable, Hashable, Codable, CaseIterable {
+    /// SIMD and threads.
+    case fast
+    /// Plain loops with sums in Double.
+    case reference
+  }
 
   /// One of several things that are measured in turns.
   public struct Side: Sendable, Hashable, Codable {
@@ -44,15 +54,20 @@ public struct RunPlan: Sendable, Hashable, Codable {
     /// The engine: `ref`.
     public var backend: String
     /// The kernel set.
-    public var kernels: String?
+    public var kernels: Kernels?
     /// Worker threads.
     public var threads: Int?
     /// The arithmetic.
-    public var precision: String
+    public var precision: Precision
     /// One component at a time.
     public var reducesMemory: Bool
     /// The place in ``RunPlan/sides``; nil when there are none.
     public var side: Int?
+
+    /// How the engine is set up.
+    public var engineSettings: EngineSettings {
+      EngineSettings(precision: precision, threads: threads, kernels: kernels, reducesMemory: reducesMemory)
+    }
 
     private enum CodingKeys: String, CodingKey {
       case name, path, projector, variant, backend, kernels, threads, precision, side
@@ -70,7 +85,7 @@ public struct RunPlan: Sendable, Hashable, Codable {
       isFullSize = false
       isFixture = false
       self.backend = backend
-      precision = "f32"
+      precision = .f32
       reducesMemory = false
     }
   }
@@ -92,15 +107,15 @@ public struct RunPlan: Sendable, Hashable, Codable {
     /// Rows.
     public var height: Int?
     /// The scheduler.
-    public var scheduler: String?
+    public var scheduler: SchedulerName?
     /// The guidance scale.
     public var guidance: Double?
     /// Images of one request.
     public var batch: Int
     /// The most tokens of an answer.
     public var maxTokens: Int?
-    /// Settings by name, beyond those above: `eta`, `timestep_spacing`, `strength`.
-    public var settings: [String: String]
+    /// Settings beyond those above.
+    public var settings: RequestSettings
 
     private enum CodingKeys: String, CodingKey {
       case key, subject, scenario, suffix, steps, width, height, scheduler, guidance, batch, settings
@@ -114,7 +129,7 @@ public struct RunPlan: Sendable, Hashable, Codable {
       self.scenario = scenario
       suffix = ""
       batch = 1
-      settings = [:]
+      settings = RequestSettings()
     }
   }
 
