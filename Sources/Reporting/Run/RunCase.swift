@@ -41,8 +41,13 @@ public struct RunCase: Sendable, Hashable, Codable {
     @NullEncoded public var batch: Int?
     /// The most tokens of an answer.
     @NullEncoded public var maxTokens: Int?
-    /// What else was set: `threads`, `precision`, `kernels`.
-    public var settings: [String: String]
+    /// How the engine was set up.
+    public var engine: EngineSettings
+    /// What else was asked.
+    public var request: RequestSettings
+
+    /// The settings of engine and request by their names.
+    public var settings: [String: String] { engine.texts.merging(request.texts) { $1 } }
 
     private enum CodingKeys: String, CodingKey {
       case steps, width, height, guidance, scheduler, seed, batch, settings
@@ -52,9 +57,11 @@ public struct RunCase: Sendable, Hashable, Codable {
     /// Makes parameters.
     public init(
       steps: Int? = nil, width: Int? = nil, height: Int? = nil, guidance: Double? = nil, scheduler: String? = nil,
-      seed: UInt64? = nil, batch: Int? = nil, maxTokens: Int? = nil, settings: [String: String] = [:]
+      seed: UInt64? = nil, batch: Int? = nil, maxTokens: Int? = nil, engine: EngineSettings = EngineSettings(),
+      request: RequestSettings = RequestSettings()
     ) {
-      self.settings = settings
+      self.engine = engine
+      self.request = request
       self.steps = steps
       self.width = width
       self.height = height
@@ -63,6 +70,36 @@ public struct RunCase: Sendable, Hashable, Codable {
       self.seed = seed
       self.batch = batch
       self.maxTokens = maxTokens
+    }
+
+    /// Reads parameters; the settings of engine and request are one object of texts.
+    public init(from decoder: any Decoder) throws {
+      let container = try decoder.container(keyedBy: CodingKeys.self)
+      let texts = try container.decode([String: String].self, forKey: .settings)
+      engine = EngineSettings(texts: texts)
+      request = RequestSettings(texts: texts)
+      _steps = try container.decode(NullEncoded<Int>.self, forKey: .steps)
+      _width = try container.decode(NullEncoded<Int>.self, forKey: .width)
+      _height = try container.decode(NullEncoded<Int>.self, forKey: .height)
+      _guidance = try container.decode(NullEncoded<Double>.self, forKey: .guidance)
+      _scheduler = try container.decode(NullEncoded<String>.self, forKey: .scheduler)
+      _seed = try container.decode(NullEncoded<UInt64>.self, forKey: .seed)
+      _batch = try container.decode(NullEncoded<Int>.self, forKey: .batch)
+      _maxTokens = try container.decode(NullEncoded<Int>.self, forKey: .maxTokens)
+    }
+
+    /// Writes them so.
+    public func encode(to encoder: any Encoder) throws {
+      var container = encoder.container(keyedBy: CodingKeys.self)
+      try container.encode(settings, forKey: .settings)
+      try container.encode(_steps, forKey: .steps)
+      try container.encode(_width, forKey: .width)
+      try container.encode(_height, forKey: .height)
+      try container.encode(_guidance, forKey: .guidance)
+      try container.encode(_scheduler, forKey: .scheduler)
+      try container.encode(_seed, forKey: .seed)
+      try container.encode(_batch, forKey: .batch)
+      try container.encode(_maxTokens, forKey: .maxTokens)
     }
   }
 
@@ -93,18 +130,23 @@ public struct RunCase: Sendable, Hashable, Codable {
   /// A quantity over all samples.
   public struct Metric: Sendable, Hashable, Codable {
     /// Which way is better.
-    public enum Polarity: String, Sendable, Hashable, Codable {
+    public enum Polarity: String, Sendable, Hashable, Codable, CaseIterable {
       case lower, higher, none
     }
 
-    /// `e2e_ns`, `step_ns`, `peak_rss_bytes`.
-    public var name: String
-    /// `ns`, `bytes`, `1/s`.
-    public var unit: String
+    /// What one value is of.
+    public enum Scope: String, Sendable, Hashable, Codable, CaseIterable {
+      case run, stage, step, token, load
+    }
+
+    /// Which quantity.
+    public var name: MetricName
+    /// Its unit.
+    public var unit: MetricUnit
     /// Which way is better.
     public var polarity: Polarity
-    /// `run`, `stage`, `step`, `token`, `load`.
-    public var scope: String
+    /// What one value is of.
+    public var scope: Scope
     /// The samples in a few numbers.
     public var summary: Summary
     /// The median of each session that measured it, in the order of sessions: what comparisons are made of.
@@ -116,11 +158,11 @@ public struct RunCase: Sendable, Hashable, Codable {
     }
 
     /// Sums up samples of sessions.
-    public init(name: String, unit: String, polarity: Polarity = .lower, scope: String, sessions: [[Double]]) {
-      self.name = name
-      self.unit = unit
-      self.polarity = polarity
-      self.scope = scope
+    public init(_ definition: MetricDefinition, sessions: [[Double]]) {
+      name = definition.name
+      unit = definition.unit
+      polarity = definition.polarity
+      scope = definition.scope
       sessionMedians = sessions.compactMap { Statistics.median($0) }
       summary = Summary(sessions.flatMap { $0 }, sessionMedians: sessionMedians)
     }
@@ -128,10 +170,10 @@ public struct RunCase: Sendable, Hashable, Codable {
     /// Reads a metric; files without session medians have none.
     public init(from decoder: any Decoder) throws {
       let container = try decoder.container(keyedBy: CodingKeys.self)
-      name = try container.decode(String.self, forKey: .name)
-      unit = try container.decode(String.self, forKey: .unit)
+      name = try container.decode(MetricName.self, forKey: .name)
+      unit = try container.decode(MetricUnit.self, forKey: .unit)
       polarity = try container.decode(Polarity.self, forKey: .polarity)
-      scope = try container.decode(String.self, forKey: .scope)
+      scope = try container.decode(Scope.self, forKey: .scope)
       summary = try container.decode(Summary.self, forKey: .summary)
       sessionMedians = try container.decodeIfPresent([Double].self, forKey: .sessionMedians) ?? []
     }
@@ -145,8 +187,8 @@ public struct RunCase: Sendable, Hashable, Codable {
   @NullEncoded public var side: String?
   /// The subject's id.
   public var subject: String
-  /// `single`, `offline`, `cold`, `warm`, `sustained`, `cancel`.
-  public var scenario: String
+  /// What was done.
+  public var scenario: Scenario
   /// What was asked of the backend.
   public var parameters: Parameters
   /// How it ended.
@@ -177,7 +219,7 @@ public struct RunCase: Sendable, Hashable, Codable {
 
   /// Makes a case without results.
   public init(
-    caseID: String, key: String? = nil, side: String? = nil, subject: String, scenario: String = "single", parameters: Parameters
+    caseID: String, key: String? = nil, side: String? = nil, subject: String, scenario: Scenario = .single, parameters: Parameters
   ) {
     self.caseID = caseID
     self.key = key ?? caseID
@@ -193,10 +235,10 @@ public struct RunCase: Sendable, Hashable, Codable {
   }
 
   /// The summary of a quantity; nil when it wasn't measured.
-  public func summary(_ name: String) -> Summary? { metric(name)?.summary }
+  public func summary(_ name: MetricName) -> Summary? { metric(name)?.summary }
 
   /// A quantity; nil when it wasn't measured.
-  public func metric(_ name: String) -> Metric? { metrics.first { $0.name == name } }
+  public func metric(_ name: MetricName) -> Metric? { metrics.first { $0.name == name } }
 
   /// The name with its side, where there is one: what tells all cases of a run apart.
   public var displayName: String { side.map { "\(caseID) [\($0)]" } ?? caseID }
