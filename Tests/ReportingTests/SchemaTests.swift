@@ -78,7 +78,7 @@ import Testing
   private var parameters: RunCase.Parameters {
     .init(
       steps: 1, width: 8, height: 8, guidance: 7.5, scheduler: "ddim", seed: 1, batch: 1, maxTokens: 1,
-      engine: .init(precision: "f32", threads: 2, kernels: .fast, reducesMemory: true))
+      engine: .init(precision: .f32, threads: 2, kernels: .fast, reducesMemory: true))
   }
 
   private var conditions: RunSession.ConditionsPair {
@@ -180,7 +180,7 @@ import Testing
     var planned = RunPlan.Case(key: "k", subject: 0)
     planned.steps = 1
     (planned.width, planned.height) = (8, 8)
-    planned.scheduler = "ddim"
+    planned.scheduler = SchedulerName(.ddim)
     planned.guidance = 1
     planned.maxTokens = 1
     planned.settings.eta = 0.5

@@ -1,3 +1,4 @@
+import JSON
 import Tensors
 import TestSupport
 import Testing

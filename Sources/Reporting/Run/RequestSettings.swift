@@ -54,8 +54,8 @@ extension RequestSettings: Codable {
 
 /// How an engine was set up; nil is its own choice.
 public struct EngineSettings: Sendable, Hashable {
-  /// The arithmetic: `f32`, `bf16`.
-  public var precision: String?
+  /// The arithmetic.
+  public var precision: Precision?
   /// Worker threads.
   public var threads: Int?
   /// The kernel set.
@@ -64,7 +64,7 @@ public struct EngineSettings: Sendable, Hashable {
   public var reducesMemory: Bool
 
   /// Makes settings.
-  public init(precision: String? = nil, threads: Int? = nil, kernels: RunPlan.Kernels? = nil, reducesMemory: Bool = false) {
+  public init(precision: Precision? = nil, threads: Int? = nil, kernels: RunPlan.Kernels? = nil, reducesMemory: Bool = false) {
     self.precision = precision
     self.threads = threads
     self.kernels = kernels
@@ -74,14 +74,14 @@ public struct EngineSettings: Sendable, Hashable {
   /// The texts of files.
   var texts: [String: String] {
     [
-      "precision": precision, "threads": threads.map(String.init), "kernels": kernels?.rawValue,
+      "precision": precision?.rawValue, "threads": threads.map(String.init), "kernels": kernels?.rawValue,
       "reduce_memory": reducesMemory ? "true" : nil,
     ].compactMapValues { $0 }
   }
 
   /// Takes the texts of a file; other names than these are left out.
   init(texts: [String: String]) {
-    precision = texts["precision"]
+    precision = texts["precision"].flatMap { Precision(rawValue: $0) }
     threads = texts["threads"].flatMap { Int($0) }
     kernels = texts["kernels"].flatMap { RunPlan.Kernels(rawValue: $0) }
     reducesMemory = texts["reduce_memory"] == "true"
