@@ -250,7 +250,7 @@ struct RunCommand: Command {
     }
     let keys = shard.map { plan.keys(ofShard: $0.index, of: $0.count) }
     let folder = values.string("out") ?? "Reports/run-\(RunFinisher.folderName(date))"
-    if !(values.flag("dry-run") ?? false) { try OutputFiles.makeFolder(folder) }
+    if !(values.flag("dry-run") ?? false) { try OutputFile.makeFolder(folder) }
     return Start(plan: plan, keys: keys, shard: shard, folder: URL(fileURLWithPath: folder))
   }
 
@@ -332,7 +332,7 @@ struct RunCommand: Command {
     } catch {
       throw CommandError(error.isIncomplete ? .incomplete : .badInput, error.message)
     }
-    try OutputFiles.makeFolder(out.path)
+    try OutputFile.makeFolder(out.path)
     for part in parts { try RunMerge.copyFiles(of: part, to: out) }
     try RunFiles(folder: out, host: context)
       .write(merged, drawsFigures: values.flag("plots") ?? true)
