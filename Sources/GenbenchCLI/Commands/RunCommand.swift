@@ -266,11 +266,11 @@ struct RunCommand: Command {
       if FileManager.default.fileExists(atPath: file.path) {
         let journal = try Journal.read(file)
         start.journal = journal
-        if case .runStart(let first)? = journal.events.first?.content {
-          start.shard = first.shard
-          if first.planHash != plan.hash {
+        if case .runStart(_, _, let hash, let shard)? = journal.events.first?.content {
+          start.shard = shard
+          if hash != plan.hash {
             throw RunDocumentError(
-              "the journal is of another plan (\(first.planHash.prefix(8)), plan.json is \(plan.hash.prefix(8)))")
+              "the journal is of another plan (\(hash.prefix(8)), plan.json is \(plan.hash.prefix(8)))")
           }
         }
       }

@@ -109,9 +109,8 @@ struct CaseMeasurer {
     }
     try tell(
       .start(
-        .init(
-          caseID: caseID, parameters: parameters, loadNs: loaded.loadNs, baselineBytes: loaded.baselineBytes,
-          overheadNs: loaded.overheadNs)))
+        caseID: caseID, parameters: parameters, loadNs: loaded.loadNs, baselineBytes: loaded.baselineBytes,
+        overheadNs: loaded.overheadNs))
   }
 
   /// The model's name in ids: that of the key, which sides share.
