@@ -141,7 +141,7 @@ import Testing
       [StageSpan(stage: .step, index: 0, startNs: 1, endNs: 2, depth: 0, isOpen: false)], sessionStartNs: 0)
     let ofCase: [JournalEvent.CaseEvent] = [
       .gate(.init(.pass, policy: "p", detail: "d")),
-      .start(.init(caseID: "c", parameters: parameters, loadNs: 1, baselineBytes: 2, overheadNs: 3)), .warmup(ns: 1),
+      .start(caseID: "c", parameters: parameters, loadNs: 1, baselineBytes: 2, overheadNs: 3), .warmup(ns: 1),
       .sample(sample, spans, artifacts: ["a"]), .warning("w"), .end(end),
     ]
     let ofSession: [JournalEvent.SessionEvent] =

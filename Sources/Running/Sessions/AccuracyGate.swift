@@ -34,7 +34,7 @@ struct AccuracyGate {
     }
   }
 
-  private var policy: String { plan.gate == .reference ? "reference-kernels" : golden.map { "golden:\($0.id)" } ?? "none" }
+  private var policy: String { plan.gate == .reference ? "reference-kernels" : (try? golden()).map { "golden:\($0.id)" } ?? "none" }
 
   private func notJudged(_ why: String) -> RunCase.Conformance { Conformance(.notJudged, policy: "none", detail: why) }
 
@@ -45,14 +45,14 @@ struct AccuracyGate {
   }
 
   /// The goldens that were made with the subject's very files.
-  private var goldens: [GoldenCase] {
+  private func goldens() throws -> [GoldenCase] {
     guard subject.isFixture, let folder = ProjectHome.fixtures(explicit: fixtures, environment: host.environment) else {
       return []
     }
     let own = URL(fileURLWithPath: subject.path).resolvingSymlinksInPath().path
-    return ["small-models", subject.isText ? "vlm" : "pipelines"].flatMap { area in
-      (try? ProjectHome.cases(in: "\(area)/\(subject.name)", fixtures: folder)) ?? []
-    }.filter { golden in
+    return try ["small-models", subject.isText ? "vlm" : "pipelines"].map { "\($0)/\(subject.name)" }.filter { area in
+      FileManager.default.fileExists(atPath: folder.appendingPathComponent(area).path)
+    }.flatMap { try ProjectHome.cases(in: $0, fixtures: folder) }.filter { golden in
       guard let model = try? golden.attributes(ModelAttribute.self).model else { return false }
       let path = folder.appendingPathComponent(model).resolvingSymlinksInPath().path
       return own == path || own.hasPrefix(path + "/")
@@ -60,8 +60,8 @@ struct AccuracyGate {
   }
 
   /// The golden that is nearest to the case: its scheduler where there is one, else the model's own.
-  private var golden: GoldenCase? {
-    let cases = goldens
+  private func golden() throws -> GoldenCase? {
+    let cases = try goldens()
     if subject.isText {
       return cases.first { golden in
         guard let text = try? golden.attributes(TextAttributes.self) else { return false }
@@ -77,7 +77,7 @@ struct AccuracyGate {
     guard subject.isFixture else {
       return notJudged("there are no goldens of this model; --gate reference compares it with plain loops")
     }
-    guard let golden else { return notJudged("the fixtures have no golden for it") }
+    guard let golden = try golden() else { return notJudged("the fixtures have no golden for it") }
     if subject.isText {
       guard loaded.info.capabilities.contains(.imageUnderstanding) else {
         return notJudged("the engine sees no images, the golden has one")
