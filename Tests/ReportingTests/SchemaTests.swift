@@ -149,9 +149,7 @@ import Testing
     let contents: [JournalEvent.Content] =
       [
         .runStart(
-          .init(
-            runID: "i", at: "2026-01-02T03:04:05Z", planHash: String(repeating: "0", count: 32), shard: .init(index: 1, count: 2))
-        ),
+          runID: "i", at: "2026-01-02T03:04:05Z", planHash: String(repeating: "0", count: 32), shard: .init(index: 1, count: 2)),
         .runEnd(.init(code: 0, reason: "r")),
       ] + ofSession.map { .session(process, $0) }
     let events = contents.map { JournalEvent($0, tNs: 1) }
