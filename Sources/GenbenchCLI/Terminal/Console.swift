@@ -3,7 +3,7 @@ import Synchronization
 
 /// Where results (stdout) and talk (stderr) go.
 public final class Console: Sendable {
-  /// What the surroundings allow.
+  /// What the terminal can show.
   public struct Style: Sendable, Hashable {
     /// Whether stderr is a terminal that can redraw a line.
     public var isInteractive: Bool
@@ -31,7 +31,7 @@ public final class Console: Sendable {
     }
   }
 
-  /// What the surroundings allow.
+  /// What the terminal can show.
   public let style: Style
   private let writeOut: @Sendable (String) -> Int32
   private let writeError: @Sendable (String) -> Void

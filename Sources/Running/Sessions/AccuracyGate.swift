@@ -136,17 +136,17 @@ struct AccuracyGate {
   /// Makes one image of the case with the measured engine and with the plain kernels, from the same noise.
   private func judgeByReference() async throws -> RunCase.Conformance {
     let specification = BackendSpecification(kind: .reference, kernels: .reference, isFaultless: true)
-    let yardstick = try await host.makeBackend(specification)
+    let reference = try await host.makeBackend(specification)
     let control = GenerationControl(cancellation: host.cancellation)
     var load = loaded.request
     load.precision = "f32"
     load.reduceMemory = false
-    let model = try await yardstick.load(load, control: control)
+    let model = try await reference.load(load, control: control)
     let verdict: RunCase.Conformance
     if subject.isText {
       var request = TextRequest(model: model.id, prompt: plan.questions.first ?? "hello", maxTokens: 8)
       if model.capabilities.contains(.imageUnderstanding) { request.image = TestPicture.draw(width: 64, height: 48) }
-      let expected = try await yardstick.generateText(request, control: control).ids
+      let expected = try await reference.generateText(request, control: control).ids
       request.model = loaded.info.id
       let seen = try await loaded.engine.generateText(request, control: control).ids
       verdict =
@@ -161,7 +161,7 @@ struct AccuracyGate {
       request.guidanceScale = planned.guidance
       request.seed = plan.seed
       request.checksSafety = false
-      let expected = try await yardstick.generateImages(request, control: control).images.first?.bitmap
+      let expected = try await reference.generateImages(request, control: control).images.first?.bitmap
       request.model = loaded.info.id
       let seen = try await loaded.engine.generateImages(request, control: control).images.first?.bitmap
       guard let expected, let seen, expected.width == seen.width, expected.height == seen.height else {
@@ -169,7 +169,7 @@ struct AccuracyGate {
       }
       verdict = try judgeImage(seen.unitValues, expected.unitValues, "plain loops")
     }
-    await yardstick.unload(model.id)
+    await reference.unload(model.id)
     return verdict
   }
 
