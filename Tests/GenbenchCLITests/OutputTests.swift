@@ -2,6 +2,7 @@ import Foundation
 import GenBackend
 import Imaging
 import Synchronization
+import Tensors
 import TestSupport
 import Testing
 
@@ -15,7 +16,8 @@ import Testing
   /// Commands that write one file, as words before its path.
   private static let commands: [[String]] = [
     ["latents", "--seed", "1", "--rng", "torch", "--shape", "1,4,8,8", "--output"],
-    ["generate", "--prompt", "p", "--seed", "1", "--output"], ["report", "html", "RUN", "--out"], ["report", "csv", "RUN", "--out"],
+    ["generate", "--prompt", "p", "--seed", "1", "--output"], ["report", "html", "RUN", "--out"],
+    ["report", "csv", "RUN", "--out"],
     ["compare", "RUN", "RUN", "--markdown"], ["compare", "RUN", "RUN", "--junit"],
     ["conform", "--over", "script", "--group", "D", "--filter", "^D-01$", "--html"],
     ["conform", "--over", "script", "--group", "D", "--filter", "^D-01$", "--junit"],
@@ -101,7 +103,8 @@ import Testing
     for words in [["--json"], ["--count", "2"], ["--trace", "-"], ["--preview-every", "1"]] {
       #expect(await genbench(["generate", "--prompt", "p", "--output", "-"] + words).status.code == 64, "\(words)")
     }
-    #expect(await genbench("latents", "--seed", "1", "--rng", "torch", "--shape", "1", "--output", "-", "--json").status.code == 64)
+    #expect(
+      await genbench("latents", "--seed", "1", "--rng", "torch", "--shape", "1", "--output", "-", "--json").status.code == 64)
   }
 
   // MARK: - Results on stdout
@@ -179,7 +182,7 @@ struct OutputProcessTests {
     #expect(try run(words + ["-"], out: file("out")).code == 0)
     #expect(try run(words + [folder.path("file")], out: file("names")).code == 0)
     let bytes = try Data(contentsOf: URL(fileURLWithPath: folder.path("out")))
-    #expect(bytes.count > 1024 && bytes == (try Data(contentsOf: URL(fileURLWithPath: folder.path("file")))))
+    #expect(try bytes.count > 1024 && bytes == Data(contentsOf: URL(fileURLWithPath: folder.path("file"))))
     let image = ["generate", "--variant", "sd15", "--size", "64", "--prompt", "a red circle", "--steps", "1", "--output", "-"]
     let result = try run(
       image.filter { $0 != "--size" && $0 != "64" } + ["--width", "64", "--height", "64"], out: file("image.png"))
