@@ -42,7 +42,10 @@ import Testing
     let fifo = folder.path("fifo")
     try SpecialFiles.makeFIFO(fifo)
     let read = Mutex(Data())
-    let reader = Thread { read.withLock { $0 = FileManager.default.contents(atPath: fifo) ?? Data() } }
+    let reader = Thread {
+      let bytes = FileHandle(forReadingAtPath: fifo)?.readDataToEndOfFile() ?? Data()
+      read.withLock { $0 = bytes }
+    }
     reader.start()
     let result = await genbench(words(command, fifo))
     #expect(result.status.code == 0, "\(result.err)")
@@ -96,7 +99,7 @@ import Testing
     let backend = ScriptedBackend()
     let result = await genbench(words(command, name.isEmpty ? "" : folder.path(name)), backend: backend)
     #expect(result.status.code == 73 && result.out.isEmpty && backend.loads.isEmpty, "\(result.err)")
-    #expect(result.lastErrorLine.contains(name))
+    #expect(result.lastErrorLine.contains(name.isEmpty ? "needs a name" : name))
   }
 
   @Test func stdoutTakesOneThing() async {
