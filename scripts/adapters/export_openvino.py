@@ -38,7 +38,7 @@ def main():
             with open(os.path.join(words.model, "config.json")) as file:
                 vision = "vision_config" in json.load(file)
             named |= {"task": "image-text-to-text" if vision else "text-generation-with-past", "library_name": "transformers"}
-        main_export(source, words.folder, **named)
+        main_export(source, words.folder, convert_tokenizer=True, **named)
     if diffusion:
         # What the adapter needs to know and the IR doesn't say.
         with open(os.path.join(words.model, "unet/config.json")) as unet, open(os.path.join(words.model, "vae/config.json")) as vae:
