@@ -27,7 +27,8 @@ struct JournalScript {
       for key in ["m/a", "m/b"] {
         add(
           .ofCase(
-            key, .start(
+            key,
+            .start(
               caseID: key + "/real", parameters: .init(steps: 2, width: 8, height: 8), loadNs: 1000, baselineBytes: nil,
               overheadNs: nil)), tNs: 3)
         add(.ofCase(key, .warmup(ns: 50)), tNs: 4)

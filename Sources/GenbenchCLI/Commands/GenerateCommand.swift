@@ -125,7 +125,9 @@ struct GenerateCommand: Command {
     output = OutputFile(values.string("output") ?? "image.png")
     isJSON = values.flag("json") ?? false
     if output.isStdout {
-      if isJSON || trace?.isStdout == true { throw UsageError("--output - takes stdout for the image; --json and --trace - do too") }
+      if isJSON || trace?.isStdout == true {
+        throw UsageError("--output - takes stdout for the image; --json and --trace - do too")
+      }
       if request.imageCount > 1 || request.previewStride != nil {
         throw UsageError("--output - takes one image: leave --count and --preview-every out")
       }

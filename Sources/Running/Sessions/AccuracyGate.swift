@@ -34,7 +34,9 @@ struct AccuracyGate {
     }
   }
 
-  private var policy: String { plan.gate == .reference ? "reference-kernels" : (try? golden()).map { "golden:\($0.id)" } ?? "none" }
+  private var policy: String {
+    plan.gate == .reference ? "reference-kernels" : (try? golden()).map { "golden:\($0.id)" } ?? "none"
+  }
 
   private func notJudged(_ why: String) -> RunCase.Conformance { Conformance(.notJudged, policy: "none", detail: why) }
 
