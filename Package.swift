@@ -68,7 +68,7 @@ let package = Package(
       linkerSettings: [.linkedLibrary("m", .when(platforms: [.linux]))]),
     .target(name: "Imaging", dependencies: ["Tensors", "CPNG", "CTurboJPEG"], swiftSettings: optimised),
     .target(name: "Checkpoints", dependencies: ["Tensors"], exclude: ["README.md"], swiftSettings: optimised),
-    .target(name: "Goldens", dependencies: ["Tensors", "Checkpoints"]),
+    .target(name: "Goldens", dependencies: ["GenBackend", "Checkpoints", "Tensors"]),
     .target(name: "Tokenizers", swiftSettings: optimised),
     .target(name: "Schedulers", dependencies: ["Tensors"], swiftSettings: optimised),
 
@@ -106,23 +106,34 @@ let package = Package(
     .target(name: "TSAIKit", dependencies: ["GenBackend", "Imaging", "Tensors"]),
     .target(name: "PlaygroundKit", dependencies: ["GenBackend", "Imaging", "Tensors"], swiftSettings: optimised),
 
+    // The parts of the engine in the box, one by one, for goldens of operators, blocks and samplers.
+    .target(
+      name: "ReferenceNumerics",
+      dependencies: [
+        "Goldens", "Schedulers", "DiffusionModels", "KernelContract", "Checkpoints", "Imaging", "GenBackend", "Tensors",
+      ], swiftSettings: optimised),
+
+    // Text in other formats.
+    .target(name: "Markup"),
+
     // Judging.
     .target(
       name: "Conformance",
       dependencies: [
-        "GenBackend", "RunAnywhere", "ModelRegistry", "PlaygroundKit", "TSAIKit", "Goldens", "Checkpoints", "Imaging", "Tensors",
+        "GenBackend", "RunAnywhere", "ModelRegistry", "PlaygroundKit", "TSAIKit", "Goldens", "Markup", "Checkpoints", "Imaging",
+        "Tensors",
       ],
       swiftSettings: optimised),
 
     // Measuring and telling.
     .target(name: "Measurement", dependencies: ["GenBackend", "Tensors"], swiftSettings: optimised),
     .target(
-      name: "Reporting", dependencies: ["Measurement", "Conformance", "GenBackend", "Checkpoints", "Tensors", "CSQLite"]),
+      name: "Reporting", dependencies: ["Measurement", "Markup", "GenBackend", "Checkpoints", "Tensors", "CSQLite"]),
     .target(
       name: "GenbenchCLI",
       dependencies: [
         "ReferenceEngine", "GenBackend", "RunAnywhere", "ModelRegistry", "PlaygroundKit", "TSAIKit", "Conformance", "Measurement",
-        "Reporting", "Goldens", "Tokenizers", "Schedulers", "Checkpoints",
+        "Reporting", "Markup", "Goldens", "ReferenceNumerics", "Tokenizers", "Schedulers", "Checkpoints",
         "DiffusionModels", "VisionLanguageModels", "Kernels", "KernelContract", "Imaging", "Tensors", "CPUFeatures",
       ]),
     .executableTarget(name: "genbench", dependencies: ["GenbenchCLI"]),
@@ -140,7 +151,9 @@ let package = Package(
     .testTarget(name: "SchedulersTests", dependencies: ["Schedulers", "Tensors", "TestSupport", "Goldens"]),
     .testTarget(
       name: "KernelsTests",
-      dependencies: ["Kernels", "KernelContract", "KernelsReference", "Tensors", "Checkpoints", "TestSupport", "Goldens"]
+      dependencies: [
+        "Kernels", "KernelContract", "KernelsReference", "ReferenceNumerics", "Tensors", "Checkpoints", "TestSupport", "Goldens",
+      ]
         + fastVariants.map { .init(stringLiteral: $0.name) }),
     .testTarget(
       name: "DiffusionModelsTests",
@@ -178,6 +191,7 @@ let package = Package(
       dependencies: [
         "Conformance", "GenbenchCLI", "RunAnywhere", "GenBackend", "Checkpoints", "Goldens", "Imaging", "Tensors", "TestSupport",
       ]),
+    .testTarget(name: "MarkupTests", dependencies: ["Markup", "TestSupport"]),
     .testTarget(name: "MeasurementTests", dependencies: ["Measurement", "GenBackend", "Goldens", "TestSupport"]),
     .testTarget(
       name: "ReportingTests", dependencies: ["Reporting", "Measurement", "GenBackend", "Checkpoints", "Tensors", "TestSupport"]),

@@ -1,8 +1,10 @@
 import Conformance
 import Foundation
 import GenBackend
+import KernelContract
 import Kernels
 import ReferenceEngine
+import ReferenceNumerics
 import RunAnywhere
 import TSAIKit
 import Tensors
@@ -54,13 +56,18 @@ struct ConformSubjects {
       name: backend.kind.rawValue, models: models, checkedVariants: [.sd15], promptedVariants: Self.promptedVariants,
       describe: describer(), units: isReference ? ["kernels=reference", "threads=1"] : [], canLimitMemory: isReference,
       memory: isReference && judgesMemory ? Self.memory : nil,
-      numerics: isReference ? try ReferenceNumerics(backend, fixtures: fixtures) : nil, fixtures: fixtures
+      numerics: isReference ? ReferenceNumerics(kernels: try kernels(), fixtures: fixtures) : nil, fixtures: fixtures
     ) { [self] setup in
       let engine = try await make(setup)
       return EngineUnderTest.Parts(
         implementation: RunAnywhereImplementation(session: DiffusionSession(backend: engine)), backend: engine)
     }
     return Subject(name: "RunAnywhere", version: Self.version, surroundings: .engine(engine), metrics: RunMetrics())
+  }
+
+  /// The kernels that the engine uses.
+  private func kernels() throws -> any KernelSet {
+    try KernelFactory.make(backend.kernels.flatMap { KernelChoice(rawValue: $0) } ?? .fast, threads: backend.threads)
   }
 
   /// What the small vision-language model says of a picture; nil without that model.

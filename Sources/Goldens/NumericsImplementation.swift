@@ -1,4 +1,3 @@
-public import Goldens
 public import Tensors
 
 /// An engine's inner parts, for goldens of operators, blocks and stages; the owner of an engine writes the adapter.

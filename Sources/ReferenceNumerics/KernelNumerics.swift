@@ -1,13 +1,18 @@
 import Checkpoints
-import Conformance
-import Goldens
-import KernelContract
+package import Goldens
+package import KernelContract
 import Tensors
 
 /// One operator of a kernel set on the inputs of a golden case.
-struct KernelNumerics {
-  let kernels: any KernelSet
-  let golden: GoldenCase
+package struct KernelNumerics {
+  private let kernels: any KernelSet
+  private let golden: GoldenCase
+
+  /// Takes a case of the area `kernels`.
+  package init(kernels: any KernelSet, golden: GoldenCase) {
+    self.kernels = kernels
+    self.golden = golden
+  }
 
   private struct Attributes: Decodable {
     var activation: Activation?
@@ -25,12 +30,14 @@ struct KernelNumerics {
   }
 
   private func need<Value>(_ value: Value?, _ name: String) throws -> Value {
-    guard let value else { throw CheckFailure(expected: "\(golden.id): the attribute or tensor \(name)", seen: "none") }
+    guard let value else { throw GoldenMismatch(expected: "\(golden.id): the attribute or tensor \(name)", seen: "none") }
     return value
   }
 
   /// The result; nil for an operator that isn't known.
-  func output() throws -> Tensor? {
+  package func outputs() throws -> [NumericOutput]? { try output().map { [NumericOutput("output.y", $0)] } }
+
+  private func output() throws -> Tensor? {
     let attributes: Attributes = try golden.attributes()
     let file = try golden.tensors()
     func optional(_ name: String) -> Tensor? { file.weight(named: name)?.float32() }

@@ -1,5 +1,4 @@
 import Checkpoints
-import Conformance
 import DiffusionModels
 import Goldens
 import KernelContract
@@ -32,7 +31,7 @@ struct BlockNumerics {
   }
 
   private func need<Value>(_ value: Value?, _ name: String) throws -> Value {
-    guard let value else { throw CheckFailure(expected: "\(golden.id): the attribute \(name)", seen: "none") }
+    guard let value else { throw GoldenMismatch(expected: "\(golden.id): the attribute \(name)", seen: "none") }
     return value
   }
 

@@ -1,4 +1,3 @@
-import Conformance
 import Goldens
 import Schedulers
 import Tensors
@@ -46,7 +45,7 @@ struct SchedulerNumerics {
       var scheduler = try run.makeScheduler(attributes.kind)
       if run.refused == true {
         guard (try? scheduler.setTimesteps(numInferenceSteps: run.steps)) == nil else {
-          throw CheckFailure(expected: "\(run.steps) steps refused, as diffusers does", seen: "a plan")
+          throw GoldenMismatch(expected: "\(run.steps) steps refused, as diffusers does", seen: "a plan")
         }
         continue
       }

@@ -1,30 +1,27 @@
 import Checkpoints
-import Conformance
 import DiffusionModels
-import Foundation
-import Goldens
-import KernelContract
-import Kernels
+package import Foundation
+package import Goldens
+package import KernelContract
 import Synchronization
 import Tensors
 
 /// The parts of the engine in the box, for goldens of operators, networks and samplers.
-struct ReferenceNumerics: NumericsImplementation {
-  let name = "the reference engine"
+package struct ReferenceNumerics: NumericsImplementation {
+  package let name = "the reference engine"
   private let kernels: any KernelSet
   private let fixtures: URL
 
-  /// Takes the kernels that a backend would use.
-  init(_ backend: BackendSpecification, fixtures: URL) throws {
-    kernels = try KernelFactory.make(
-      backend.kernels.flatMap { KernelChoice(rawValue: $0) } ?? .fast, threads: backend.threads)
+  /// Takes the kernels that it computes with, and the folder of the goldens' models.
+  package init(kernels: any KernelSet, fixtures: URL) {
+    self.kernels = kernels
     self.fixtures = fixtures
   }
 
-  func outputs(of golden: GoldenCase) async throws -> [NumericOutput]? {
+  package func outputs(of golden: GoldenCase) async throws -> [NumericOutput]? {
     switch golden.op {
     case "linear", "conv2d", "groupNorm", "layerNorm", "rmsNorm", "attention", "geglu", "activation", "upsample":
-      try KernelNumerics(kernels: kernels, golden: golden).output().map { [NumericOutput("output.y", $0)] }
+      try KernelNumerics(kernels: kernels, golden: golden).outputs()
     case "normals": try normals(golden)
     case "latents": try latents(golden)
     case "scheduler": try SchedulerNumerics(golden).trajectories()
@@ -58,7 +55,7 @@ struct ReferenceNumerics: NumericsImplementation {
     var drawn: [Float] = []
     for run in attributes.runs {
       guard let seed = UInt64(run.seed) else {
-        throw CheckFailure(expected: "\(golden.id): seeds of 64 bits", seen: run.seed)
+        throw GoldenMismatch(expected: "\(golden.id): seeds of 64 bits", seen: run.seed)
       }
       var noise = source.makeNoiseSource(seed: seed)
       for size in run.sizes { drawn += noise.normals(shape: [size]).elements }
@@ -124,7 +121,7 @@ struct ReferenceNumerics: NumericsImplementation {
 
   private func config<Config: Decodable>(_ own: Config?, model: String?, _ golden: GoldenCase) throws -> Config {
     if let own { return own }
-    guard let model else { throw CheckFailure(expected: "\(golden.id): a config or a model", seen: "neither") }
+    guard let model else { throw GoldenMismatch(expected: "\(golden.id): a config or a model", seen: "neither") }
     let file = fixtures.appendingPathComponent(model).appendingPathComponent("config.json")
     return try JSONDecoder().decode(Config.self, from: Data(contentsOf: file))
   }
@@ -254,7 +251,7 @@ struct ReferenceNumerics: NumericsImplementation {
 
   private func bitmap(_ golden: GoldenCase, _ name: String) throws -> Bitmap {
     guard let view = try golden.tensors().weight(named: name) else {
-      throw CheckFailure(expected: "\(golden.id): the tensor \(name)", seen: "none")
+      throw GoldenMismatch(expected: "\(golden.id): the tensor \(name)", seen: "none")
     }
     return Bitmap(width: view.shape[1], height: view.shape[0], samples: Array(view.bytes))
   }
@@ -275,7 +272,7 @@ struct ReferenceNumerics: NumericsImplementation {
     let scores = try checker(pixels, ExecutionContext(kernels: kernels))
     let flagged = scores.map(\.isFlagged)
     guard flagged == attributes.flagged else {
-      throw CheckFailure(expected: "flags \(attributes.flagged)", seen: "\(flagged)")
+      throw GoldenMismatch(expected: "flags \(attributes.flagged)", seen: "\(flagged)")
     }
     let tolerance = attributes.tolerances["concept_scores"]
     return [

@@ -1,7 +1,6 @@
 import Checkpoints
-import Foundation
+public import Foundation
 public import GenBackend
-public import Goldens
 public import Tensors
 
 /// A whole trajectory: everything that a trace tells, in the order in which it comes about.
@@ -36,18 +35,25 @@ public struct PipelineCase: Sendable {
   /// The model's path below the fixtures.
   public var model: String { attributes.model }
 
-  func check(_ context: CheckContext, _ engine: EngineUnderTest) async throws {
-    guard let backend = try await context.rig().backend else { throw CheckSkip("the engine doesn't speak GenBackend") }
-    guard let fixtures = engine.fixtures else { throw CheckSkip("the folder of the fixtures isn't known") }
+  /// Makes the golden's images with an engine and compares the trace.
+  ///
+  /// - Parameter fixtures: The folder that the golden's model lies in.
+  /// - Returns: How far it's off, in a sentence; nil when the engine returns no trace.
+  /// - Throws: ``GoldenMismatch``, and what the engine throws.
+  public func run(on backend: any GenBackend, fixtures: URL) async throws -> String? {
     let path = fixtures.appendingPathComponent(attributes.model).path
     let model = try await backend.load(LoadRequest(path: path, safety: .off), control: GenerationControl())
-    guard model.capabilities.contains(.trace) else {
+    let trace: [String: Tensor]?
+    do {
+      trace =
+        model.capabilities.contains(.trace)
+        ? try await backend.generateImages(request(model: model.id), control: GenerationControl()).trace : nil
+    } catch {
       await backend.unload(model.id)
-      throw CheckSkip("the engine returns no trace")
+      throw error
     }
-    let trace = try await backend.generateImages(request(model: model.id), control: GenerationControl()).trace
     await backend.unload(model.id)
-    context.note(try compare(trace))
+    return try trace.map(compare)
   }
 
   /// What the golden was made from, for a loaded model.
@@ -77,59 +83,31 @@ public struct PipelineCase: Sendable {
 
   /// Compares a trace with the golden; how far it's off, in a sentence.
   ///
-  /// - Throws: ``CheckFailure`` that names the first entry that is off, its stage and step, and what agreed before it.
+  /// - Throws: ``GoldenMismatch`` that names the first entry that is off, its stage and step, and what agreed before it.
   public func compare(_ trace: [String: Tensor]) throws -> String {
-    let names = try golden.tensors().weightNames.filter { !$0.hasPrefix("input.") }.sorted { Self.rank($0) < Self.rank($1) }
+    let names = try golden.tensors().weightNames.filter { !$0.hasPrefix("input.") }.sorted {
+      TraceEntry.order($0) < TraceEntry.order($1)
+    }
     var last = "nothing before it"
     var worst = 0.0
     for name in names {
-      let kind = Self.kind(of: name)
+      let kind = TraceEntry.kind(of: name)
       guard let tolerance = attributes.tolerances[kind] else {
-        throw CheckFailure(expected: "a tolerance for \(kind) in the case", seen: "none")
+        throw GoldenMismatch(expected: "a tolerance for \(kind) in the case", seen: "none")
       }
       guard let actual = trace[name] else {
-        throw CheckFailure(expected: "\(name) in the trace", seen: "\(trace.count) entries without it; last that agreed: \(last)")
+        throw GoldenMismatch(
+          expected: "\(name) in the trace", seen: "\(trace.count) entries without it; last that agreed: \(last)")
       }
       let expected = try golden.tensor(name)
       if let mismatch = tolerance.mismatch(actual: actual, expected: expected) {
-        throw CheckFailure(
-          expected: "\(name) as \(golden.origin.tool) has it (\(Self.stage(of: name)))",
+        throw GoldenMismatch(
+          expected: "\(name) as \(golden.origin.tool) has it (\(TraceEntry.stage(of: name)))",
           seen: "the first entry that parts: \(mismatch); last that agreed: \(last)")
       }
       worst = max(worst, Comparison(actual: actual, expected: expected)?.maxRelative ?? 0)
       last = name
     }
     return "\(names.count) entries, worst relative error \(Float(worst))"
-  }
-
-  private static func kind(of name: String) -> String {
-    if name.hasPrefix("noise_pred.") { return "noise_pred" }
-    return name.hasPrefix("latents.") && name != "latents.init" ? "latents" : name
-  }
-
-  /// The order in which a pipeline makes its entries.
-  public static func rank(_ name: String) -> (Int, Int, String) {
-    switch kind(of: name) {
-    case "prompt_embeds", "negative_prompt_embeds", "pooled_prompt_embeds", "negative_pooled_prompt_embeds": (0, 0, name)
-    case "timesteps": (1, 0, name)
-    case "latents.init": (2, 0, name)
-    case "noise_pred": (3, step(of: name) * 2, name)
-    case "latents": (3, step(of: name) * 2 + 1, name)
-    default: (4, 0, name)
-    }
-  }
-
-  private static func step(of name: String) -> Int { name.split(separator: ".").last.flatMap { Int($0) } ?? 0 }
-
-  /// The part of the pipeline that makes an entry.
-  public static func stage(of name: String) -> String {
-    switch kind(of: name) {
-    case "timesteps": "the scheduler's plan"
-    case "latents.init": "the noise, or the start image's latents"
-    case "noise_pred": "entry \(step(of: name)): the UNet or the guidance"
-    case "latents": "entry \(step(of: name)): the scheduler's step"
-    case "image": "the VAE"
-    default: "the text encoder"
-    }
   }
 }

@@ -18,7 +18,7 @@ package enum HTMLPage {
     """
     <!doctype html>
     <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-    <title>\(XML.escaped(title))</title><style>\(style)</style></head><body><main>
+    <title>\(XML.text(title))</title><style>\(style)</style></head><body><main>
     \(body.joined(separator: "\n"))
     </main></body></html>
 
