@@ -45,6 +45,7 @@ let package = Package(
     .library(name: "PlaygroundKit", targets: ["PlaygroundKit"]),
     .library(name: "TSAIKit", targets: ["TSAIKit"]),
     .library(name: "Conformance", targets: ["Conformance"]),
+    .library(name: "ConformanceDoubles", targets: ["ConformanceDoubles"]),
   ],
   targets: [
     // C libraries and shims.
@@ -116,14 +117,18 @@ let package = Package(
     // Text in other formats.
     .target(name: "Markup"),
 
-    // Judging.
+    // Judging: the framework, the APIs and their checks; adapters of the surfaces above; test doubles; faulty implementations.
     .target(
-      name: "Conformance",
-      dependencies: [
-        "GenBackend", "RunAnywhere", "ModelRegistry", "PlaygroundKit", "TSAIKit", "Goldens", "Markup", "Checkpoints", "Imaging",
-        "Tensors",
-      ],
+      name: "Conformance", dependencies: ["GenBackend", "Goldens", "Markup", "Checkpoints", "Imaging", "Tensors"],
       swiftSettings: optimised),
+    .target(
+      name: "ConformanceAdapters",
+      dependencies: ["Conformance", "RunAnywhere", "ModelRegistry", "PlaygroundKit", "TSAIKit", "GenBackend", "Tensors"]),
+    .target(
+      name: "ConformanceDoubles", dependencies: ["Conformance", "GenBackend", "Imaging", "Tensors"], swiftSettings: optimised),
+    .target(
+      name: "ConformanceSelfTest",
+      dependencies: ["Conformance", "ConformanceDoubles", "Markup", "GenBackend", "Imaging", "Tensors"], swiftSettings: optimised),
 
     // Measuring and telling.
     .target(name: "Measurement", dependencies: ["GenBackend", "Tensors"], swiftSettings: optimised),
@@ -132,8 +137,9 @@ let package = Package(
     .target(
       name: "GenbenchCLI",
       dependencies: [
-        "ReferenceEngine", "GenBackend", "RunAnywhere", "ModelRegistry", "PlaygroundKit", "TSAIKit", "Conformance", "Measurement",
-        "Reporting", "Markup", "Goldens", "ReferenceNumerics", "Tokenizers", "Schedulers", "Checkpoints",
+        "ReferenceEngine", "GenBackend", "RunAnywhere", "ModelRegistry", "PlaygroundKit", "TSAIKit", "Conformance",
+        "ConformanceAdapters", "ConformanceDoubles", "ConformanceSelfTest", "Measurement", "Reporting", "Markup", "Goldens",
+        "ReferenceNumerics", "Tokenizers", "Schedulers", "Checkpoints",
         "DiffusionModels", "VisionLanguageModels", "Kernels", "KernelContract", "Imaging", "Tensors", "CPUFeatures",
       ]),
     .executableTarget(name: "genbench", dependencies: ["GenbenchCLI"]),
@@ -174,22 +180,30 @@ let package = Package(
         "Tokenizers", "TestSupport", "Goldens",
       ]),
     .testTarget(
-      name: "ModelRegistryTests", dependencies: ["ModelRegistry", "CArchive", "Checkpoints", "Conformance", "TestSupport"]),
+      name: "ModelRegistryTests",
+      dependencies: ["ModelRegistry", "CArchive", "Checkpoints", "Conformance", "ConformanceDoubles", "TestSupport"]),
     .testTarget(
       name: "RunAnywhereTests",
       dependencies: [
-        "RunAnywhere", "ModelRegistry", "ReferenceEngine", "Conformance", "GenBackend", "Imaging", "Tensors", "TestSupport",
+        "RunAnywhere", "ModelRegistry", "ReferenceEngine", "Conformance", "ConformanceDoubles", "GenBackend", "Imaging",
+        "Tensors", "TestSupport",
       ]),
     .testTarget(
       name: "TSAIKitTests",
-      dependencies: ["TSAIKit", "ReferenceEngine", "Conformance", "GenBackend", "Imaging", "Tensors", "TestSupport"]),
+      dependencies: [
+        "TSAIKit", "ReferenceEngine", "Conformance", "ConformanceDoubles", "GenBackend", "Imaging", "Tensors", "TestSupport",
+      ]),
     .testTarget(
       name: "PlaygroundKitTests",
-      dependencies: ["PlaygroundKit", "ReferenceEngine", "Conformance", "GenBackend", "Imaging", "Tensors", "TestSupport"]),
+      dependencies: [
+        "PlaygroundKit", "ReferenceEngine", "Conformance", "ConformanceDoubles", "GenBackend", "Imaging", "Tensors",
+        "TestSupport",
+      ]),
     .testTarget(
       name: "ConformanceTests",
       dependencies: [
-        "Conformance", "GenbenchCLI", "RunAnywhere", "GenBackend", "Checkpoints", "Goldens", "Imaging", "Tensors", "TestSupport",
+        "Conformance", "ConformanceAdapters", "ConformanceDoubles", "ConformanceSelfTest", "GenbenchCLI", "RunAnywhere",
+        "GenBackend", "Checkpoints", "Goldens", "Imaging", "Tensors", "TestSupport",
       ]),
     .testTarget(name: "MarkupTests", dependencies: ["Markup", "TestSupport"]),
     .testTarget(name: "MeasurementTests", dependencies: ["Measurement", "GenBackend", "Goldens", "TestSupport"]),
@@ -198,7 +212,8 @@ let package = Package(
     .testTarget(
       name: "GenbenchCLITests",
       dependencies: [
-        "GenbenchCLI", "GenBackend", "ModelRegistry", "Conformance", "Imaging", "Measurement", "Reporting", "TestSupport",
+        "GenbenchCLI", "GenBackend", "ModelRegistry", "Conformance", "ConformanceDoubles", "Imaging", "Measurement", "Reporting",
+        "TestSupport",
         "Goldens", "Checkpoints", "Tensors",
       ], exclude: ["Snapshots"]),
   ] + fastTargets

@@ -17,24 +17,27 @@ public enum NumericsChecks {
     let limit = tolerance.metric == .exact ? "exactly" : "within \(tolerance.metric.rawValue) \(tolerance.limit)"
     let statement =
       "\(golden.op) equals \(golden.origin.tool) \(golden.origin.version) \(limit): \(tolerance.reason)"
-    return Check(golden.id, statement, level: .derived, group: .numerics, worlds: [.engine]) { context in
-      guard case .engine(let engine) = context.subject.surroundings else { return }
-      do { context.note(try await judge(golden, engine, context)) } catch let mismatch as GoldenMismatch {
+    return SurfaceCheck<DiffusionSurface>(
+      golden.id, statement, level: .derived, group: .numerics, environments: [.engine]
+    ) { context in
+      do { context.note(try await judge(golden, context)) } catch let mismatch as GoldenMismatch {
         throw CheckFailure(expected: mismatch.expected, seen: mismatch.seen)
       }
-    }
+    }.check
   }
 
-  private static func judge(_ golden: GoldenCase, _ engine: EngineUnderTest, _ context: CheckContext) async throws -> String {
+  private static func judge(_ golden: GoldenCase, _ context: CheckContext<DiffusionSurface>) async throws -> String {
     if golden.op == "pipeline" {
-      guard let backend = try await context.rig().backend else { throw CheckSkip("the engine doesn't speak GenBackend") }
-      guard let fixtures = engine.fixtures else { throw CheckSkip("the folder of the fixtures isn't known") }
+      guard let backend = try await context.rig().implementation.backend else {
+        throw CheckSkip("the engine doesn't speak GenBackend")
+      }
+      guard let fixtures = context.facts.fixtures else { throw CheckSkip("the folder of the fixtures isn't known") }
       guard let said = try await PipelineCase(golden).run(on: backend, fixtures: fixtures) else {
         throw CheckSkip("the engine returns no trace")
       }
       return said
     }
-    guard let numerics = engine.numerics else { throw CheckSkip("the engine's inner parts aren't reachable") }
+    guard let numerics = context.facts.numerics else { throw CheckSkip("the engine's inner parts aren't reachable") }
     guard let outputs = try await numerics.outputs(of: golden), !outputs.isEmpty else {
       throw CheckSkip("\(numerics.name) has no \(golden.op) on its own")
     }
