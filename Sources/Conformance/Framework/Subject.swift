@@ -1,5 +1,6 @@
 public import Foundation
 public import GenBackend
+public import Goldens
 public import Tensors
 
 /// An implementation in its surroundings: a column of the result.
