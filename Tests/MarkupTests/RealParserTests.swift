@@ -107,9 +107,9 @@ struct RealParserTests {
         def handle_data(self, data):
           if self.lasttag == "p" and self.within: texts[-1] += data
         def feed_all(self, text):
-          self.within = True
+          self.within = False
           self.feed(text); self.close()
-        def handle_endtag(self, tag): self.within = tag != "p"
+        def handle_endtag(self, tag): self.within = False
       reader = Reader()
       original = reader.handle_starttag
       def start(tag, attributes):
