@@ -30,9 +30,9 @@ struct ConformSubjects {
   /// The variants whose small model in the repository is trained.
   static let promptedVariants: Set<DiffusionSurface.Variant> = [.sd15, .sd20, .sdxl]
 
-  private static func subject<Surface: APISurface>(_ name: String = "RunAnywhere", _ environment: Environment<Surface>)
-    -> AnySubject
-  {
+  private static func subject<Surface: APISurface>(
+    _ name: String, _ surface: Surface.Type, _ environment: Environment<Surface>
+  ) -> AnySubject {
     AnySubject(Subject(name: name, version: version, environment: environment))
   }
 
@@ -42,10 +42,12 @@ struct ConformSubjects {
   static let allScripted: [AnySubject] = [
     scripted,
     subject(
+      "RunAnywhere", VisionSurface.self,
       .scripted { engine, setup in
         .runAnywhere(SDKInstance(backend: engine, registry: registry(setup.folder)) { engine.nowNs })
       }),
     subject(
+      "RunAnywhere", RegistrySurface.self,
       .scripted { setup in
         guard setup.isInitialized else { return .runAnywhere(SDKInstance()) }
         var policy = DownloadPolicy(waitsForDisk: false, wait: setup.wait)
@@ -53,12 +55,14 @@ struct ConformSubjects {
         // An engine that loads whatever there is.
         return .runAnywhere(
           SDKInstance(backend: MeasuredBackend(side: 512), registry: ModelRegistry(folder: setup.folder, policy: policy)))
-      }), subject("TSAIKit", .scripted { service, scheduler in .tsaiKit(service, scheduler: scheduler) }),
-    subject("PlaygroundKit", .scripted { engine, setup in try await .playgroundKit(engine, setup) }),
+      }),
+    subject("TSAIKit", TSAISurface.self, .scripted { service, scheduler in .tsaiKit(service, scheduler: scheduler) }),
+    subject("PlaygroundKit", PlaygroundSurface.self, .scripted { engine, setup in try await .playgroundKit(engine, setup) }),
   ]
 
   /// `RunAnywhere` over a scripted engine.
   static let scripted = subject(
+    "RunAnywhere", DiffusionSurface.self,
     .scripted(metrics: RunMetrics()) { engine in
       .runAnywhere(SDKInstance(backend: engine, registry: unusedRegistry) { engine.nowNs })
     })
@@ -93,6 +97,7 @@ struct ConformSubjects {
       memory: isReference && judgesMemory ? Self.memory : nil,
       numerics: isReference ? ReferenceNumerics(kernels: try kernels(), fixtures: fixtures) : nil, fixtures: fixtures)
     return Self.subject(
+      "RunAnywhere", DiffusionSurface.self,
       Environment(backend.kind.rawValue, facts: facts) { [self] setup, _ in
         let engine = try await make(setup)
         var implementation = DiffusionImplementation.runAnywhere(SDKInstance(backend: engine, registry: Self.unusedRegistry))
@@ -150,6 +155,7 @@ struct ConformSubjects {
       guard FileManager.default.fileExists(atPath: files.main.path), FileManager.default.fileExists(atPath: files.projector.path)
       else { return nil }
       return Self.subject(
+        "RunAnywhere", VisionSurface.self,
         Environment("\(backend.kind.rawValue) with \(variant)", facts: VisionSurface.Facts(files: files)) {
           [backend, makeBackend] setup, _ in
           .init(.runAnywhere(SDKInstance(backend: try await makeBackend(backend), registry: Self.registry(setup.folder))))
@@ -172,7 +178,7 @@ struct ConformSubjects {
   private func playgroundOverEngine() -> AnySubject? {
     guard let model = smallImageModel else { return nil }
     return Self.subject(
-      "PlaygroundKit",
+      "PlaygroundKit", PlaygroundSurface.self,
       Environment(backend.kind.rawValue) { _, _ in
         let (engine, info) = try await loaded(model)
         var settings = ImagePlaygroundSystem.Settings()
@@ -186,7 +192,7 @@ struct ConformSubjects {
   private func tsaiOverEngine() -> AnySubject? {
     guard let model = smallImageModel else { return nil }
     return Self.subject(
-      "TSAIKit",
+      "TSAIKit", TSAISurface.self,
       Environment(backend.kind.rawValue) { _, _ in
         let (engine, info) = try await loaded(model)
         return .init(.tsaiKit(provider: BackendImageProvider(backend: engine, model: info, steps: 2, seed: 7)))
