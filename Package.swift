@@ -135,9 +135,15 @@ let package = Package(
     .target(
       name: "Reporting", dependencies: ["Measurement", "Markup", "GenBackend", "Checkpoints", "Tensors", "CSQLite"]),
     .target(
+      name: "Running",
+      dependencies: [
+        "GenBackend", "Measurement", "Reporting", "Goldens", "Markup", "Schedulers", "KernelContract", "Checkpoints", "Imaging",
+        "Tensors",
+      ]),
+    .target(
       name: "GenbenchCLI",
       dependencies: [
-        "ReferenceEngine", "GenBackend", "RunAnywhere", "ModelRegistry", "PlaygroundKit", "TSAIKit", "Conformance",
+        "Running", "ReferenceEngine", "GenBackend", "RunAnywhere", "ModelRegistry", "PlaygroundKit", "TSAIKit", "Conformance",
         "ConformanceAdapters", "ConformanceDoubles", "ConformanceSelfTest", "Measurement", "Reporting", "Markup", "Goldens",
         "ReferenceNumerics", "Tokenizers", "Schedulers", "Checkpoints",
         "DiffusionModels", "VisionLanguageModels", "Kernels", "KernelContract", "Imaging", "Tensors", "CPUFeatures",
@@ -202,7 +208,8 @@ let package = Package(
     .testTarget(
       name: "ConformanceTests",
       dependencies: [
-        "Conformance", "ConformanceAdapters", "ConformanceDoubles", "ConformanceSelfTest", "GenbenchCLI", "RunAnywhere",
+        "Conformance", "ConformanceAdapters", "ConformanceDoubles", "ConformanceSelfTest", "GenbenchCLI", "Running",
+        "RunAnywhere",
         "GenBackend", "Checkpoints", "Goldens", "Imaging", "Tensors", "TestSupport",
       ]),
     .testTarget(name: "MarkupTests", dependencies: ["Markup", "TestSupport"]),
@@ -210,9 +217,13 @@ let package = Package(
     .testTarget(
       name: "ReportingTests", dependencies: ["Reporting", "Measurement", "GenBackend", "Checkpoints", "Tensors", "TestSupport"]),
     .testTarget(
+      name: "RunningTests",
+      dependencies: ["Running", "Reporting", "Measurement", "GenBackend", "Imaging", "Tensors", "TestSupport"]),
+    .testTarget(
       name: "GenbenchCLITests",
       dependencies: [
-        "GenbenchCLI", "GenBackend", "ModelRegistry", "Conformance", "ConformanceDoubles", "Imaging", "Measurement", "Reporting",
+        "GenbenchCLI", "Running", "GenBackend", "ModelRegistry", "Conformance", "ConformanceDoubles", "Imaging", "Measurement",
+        "Reporting",
         "TestSupport",
         "Goldens", "Checkpoints", "Tensors",
       ], exclude: ["Snapshots"]),

@@ -4,6 +4,7 @@ import ConformanceSelfTest
 import Foundation
 import GenBackend
 import Goldens
+import Running
 import Tensors
 
 /// Judges behaviour and numbers.

@@ -1,6 +1,7 @@
 import Foundation
 import Markup
 import Reporting
+import Running
 
 /// Where the history is.
 enum HistoryOptions {

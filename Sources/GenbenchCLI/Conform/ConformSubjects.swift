@@ -9,7 +9,9 @@ import ModelRegistry
 import PlaygroundKit
 import ReferenceEngine
 import ReferenceNumerics
+import Reporting
 import RunAnywhere
+import Running
 import TSAIKit
 import Tensors
 
@@ -108,7 +110,7 @@ struct ConformSubjects {
 
   /// The kernels that the engine uses.
   private func kernels() throws -> any KernelSet {
-    try KernelFactory.make(backend.kernels.flatMap { KernelChoice(rawValue: $0) } ?? .fast, threads: backend.threads)
+    try KernelFactory.make(backend.kernels.flatMap { KernelChoice(rawValue: $0.rawValue) } ?? .fast, threads: backend.threads)
   }
 
   /// What the small vision-language model says of a picture; nil without that model.
@@ -129,14 +131,14 @@ struct ConformSubjects {
   private func make(_ setup: DiffusionSurface.Setup) async throws -> any GenBackend {
     var specification = backend
     switch setup.unit {
-    case "kernels=reference": specification.kernels = "reference"
+    case "kernels=reference": specification.kernels = .reference
     case "threads=1": specification.threads = 1
     default: break
     }
     guard let limit = setup.memoryLimit else { return try await makeBackend(specification) }
     var options = ReferenceBackend.Options(memoryLimit: limit)
     options.threads = specification.threads
-    if let name = specification.kernels, let choice = KernelChoice(rawValue: name) { options.kernels = choice }
+    if let name = specification.kernels, let choice = KernelChoice(rawValue: name.rawValue) { options.kernels = choice }
     return try ReferenceBackend(options: options)
   }
 
