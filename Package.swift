@@ -137,7 +137,7 @@ let package = Package(
     .target(
       name: "Running",
       dependencies: [
-        "GenBackend", "Measurement", "Reporting", "Goldens", "Markup", "Schedulers", "KernelContract", "Checkpoints", "Imaging",
+        "GenBackend", "Measurement", "Reporting", "Goldens", "Schedulers", "KernelContract", "Checkpoints", "Imaging",
         "Tensors",
       ]),
     .target(
