@@ -35,6 +35,10 @@ struct ImageRequestValidator {
       guard image.shape.rank == 4, image.shape[0] == 1, image.shape[1] == 3, image.count > 0 else {
         throw invalid("image: expected shape [1, 3, H, W], found \(image.shape)")
       }
+      guard image.shape[2] <= Self.largestSide, image.shape[3] <= Self.largestSide else {
+        throw invalid(
+          "image: at most \(Self.largestSide)x\(Self.largestSide), found \(image.shape[3])x\(image.shape[2]); make it smaller first")
+      }
       guard !image.hasNonFinite else { throw invalid("image: holds values that aren't finite") }
     }
     if let mask = request.mask {
