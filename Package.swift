@@ -178,7 +178,7 @@ let package = Package(
       dependencies: [
         "Conformance", "GenbenchCLI", "RunAnywhere", "GenBackend", "Checkpoints", "Goldens", "Imaging", "Tensors", "TestSupport",
       ]),
-    .testTarget(name: "MeasurementTests", dependencies: ["Measurement", "GenBackend", "Goldens", "TestSupport"]),
+    .testTarget(name: "MeasurementTests", dependencies: ["Measurement", "Tensors", "GenBackend", "Goldens", "TestSupport"]),
     .testTarget(
       name: "ReportingTests", dependencies: ["Reporting", "Measurement", "GenBackend", "Checkpoints", "Tensors", "TestSupport"]),
     .testTarget(

@@ -1,3 +1,4 @@
+import Checkpoints
 public import Foundation
 public import GenBackend
 import Imaging
@@ -17,7 +18,7 @@ public final class CheckContext: Sendable {
   private let mutant: Mutant?
   private let rigs = Mutex<[Rig]>([])
   private let noteList = Mutex<[String]>([])
-  private let folders = Mutex<[URL]>([])
+  private let folders = Mutex<[ScratchFolder]>([])
   private let endings = Mutex<[@Sendable () async -> Void]>([])
 
   init(subject: Subject, mutant: Mutant? = nil, patience: Duration, raceSeed: UInt64? = nil) {
@@ -111,10 +112,9 @@ public final class CheckContext: Sendable {
 
   /// A folder that goes with the check.
   public func temporaryFolder() throws -> URL {
-    let url = FileManager.default.temporaryDirectory.appendingPathComponent("genbench-check-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
-    folders.withLock { $0.append(url) }
-    return url
+    let folder = try ScratchFolder("check")
+    folders.withLock { $0.append(folder) }
+    return folder.url
   }
 
   /// Does something when the check is over, however it ended; the last one first.
@@ -132,7 +132,7 @@ public final class CheckContext: Sendable {
     let rigs = taken(rigs)
     for rig in rigs { rig.openAllGates() }
     for rig in rigs where rig.scripted == nil { try? await rig.implementation.unload() }
-    for folder in taken(folders) { try? FileManager.default.removeItem(at: folder) }
+    _ = taken(folders)
   }
 
   // MARK: - Expectations

@@ -133,7 +133,9 @@ struct GenerateCommand: Command {
     var request = request
     try readInputs(into: &request)
     let readyRequest = request
-    return try await location.withFiles(fixtures: fixtures, context: context) { path in
+    return try await location.withFiles(
+      fixtures: fixtures, size: readyRequest.size, reducesMemory: load.reduceMemory, context: context
+    ) { path in
       try await generate(readyRequest, path: path, location: location, context: context)
     }
   }
@@ -184,14 +186,17 @@ struct GenerateCommand: Command {
     return .success
   }
 
+  private static let imageLimits = ImageLimits(side: 8192, pixels: 8192 * 8192)
+
   /// Reads the noise, the start image and the mask.
   private func readInputs(into request: inout ImageRequest) throws {
     if let latents { request.latents = try NumPyFile.read(latents) }
     guard let image else { return }
-    let start = try ImageFile.read(path: image).rgbOnWhite()
+    // What can't be drawn isn't decoded.
+    let start = try ImageFile.read(path: image, limits: Self.imageLimits).rgbOnWhite()
     request.image = start.unitValues
     if let mask {
-      let grey = try ImageFile.read(path: mask).grey()
+      let grey = try ImageFile.read(path: mask, limits: Self.imageLimits).grey()
       guard grey.width == start.width, grey.height == start.height else {
         throw CommandError(
           .badInput,
