@@ -60,6 +60,9 @@ public struct ImageLimits: Sendable, Hashable {
     self.bytes = bytes
   }
 
+  /// The limits of images that are drawn over: what the engine can't make isn't decoded.
+  public static let drawing = ImageLimits(side: 8192, pixels: 8192 * 8192)
+
   /// Throws when a progressive image has more scans than are decoded.
   func check(scans count: Int, width: Int, height: Int, file: String) throws(ImageError) {
     let (scanned, overflow) = count.multipliedReportingOverflow(by: width * height)

@@ -70,7 +70,9 @@ import Testing
     try FileManager.default.createSymbolicLink(atPath: folder.path("b.png"), withDestinationPath: "a.png")
     #expect(try ImageFile.read(path: folder.path("b.png")) == image)
     // A link's own size isn't that of the file.
-    let error = #expect(throws: ImageError.self) { try ImageFile.read(path: folder.path("b.png"), limits: ImageLimits(bytes: png.count - 1)) }
+    let error = #expect(throws: ImageError.self) {
+      try ImageFile.read(path: folder.path("b.png"), limits: ImageLimits(bytes: png.count - 1))
+    }
     #expect(error?.code == .unsupported)
     #expect(mkfifo(folder.path("pipe"), 0o600) == 0)
     let path = folder.path("pipe")

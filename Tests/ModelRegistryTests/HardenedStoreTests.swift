@@ -54,7 +54,9 @@ struct HardenedStoreTests {
     let model = try await downloaded("m")
     let receipt = try #require(model.localPath).deletingLastPathComponent().deletingLastPathComponent()
       .appendingPathComponent("receipt.json")
-    for (old, new) in [("\"path\" : \"m.bin\"", "\"path\" : \"../../../x\""), ("\"mainPath\" : \"m.bin\"", "\"mainPath\" : \"../..\"")] {
+    for (old, new) in [
+      ("\"path\" : \"m.bin\"", "\"path\" : \"../../../x\""), ("\"mainPath\" : \"m.bin\"", "\"mainPath\" : \"../..\""),
+    ] {
       let text = try String(contentsOf: receipt, encoding: .utf8)
       #expect(text.contains(old))
       try Data(text.replacingOccurrences(of: old, with: new).utf8).write(to: receipt)
@@ -68,7 +70,8 @@ struct HardenedStoreTests {
   func namesAreLookedAtByBytes(_ name: String) async throws {
     let file = ModelFileDescriptor(url: store.server.url("/m"), filename: name)
     #expect(
-      await code { try registry.registerMultiFileModel(id: "m", name: "m", files: [file], framework: .diffusers) } == .invalidInput)
+      await code { try registry.registerMultiFileModel(id: "m", name: "m", files: [file], framework: .diffusers) }
+        == .invalidInput)
   }
 
   @Test func idsThatAreEqualAsTextsAreOneModel() async throws {
@@ -112,7 +115,8 @@ struct HardenedStoreTests {
 
   @Test func foldersOfPointersOrOfNothingArentModels() async throws {
     for (name, content) in [
-      ("unet.safetensors", "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n"), ("w.safetensors", ""), ("x", ""),
+      ("unet.safetensors", "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n"), ("w.safetensors", ""),
+      ("x", ""),
     ] {
       let source = try TemporaryFolder()
       _ = try source.write(Array(content.utf8), to: name)
@@ -164,15 +168,18 @@ struct HardenedStoreTests {
     _ = try store.folder.write([1], to: ".mine.tmp")
     var resource = noise(700_001)
     resource[0] = 1
-    store.server.put("/half.bin", {
-      var half = ModelServer.Resource(resource)
-      half.faults = [.cut(afterBytes: 300_000)]
-      return half
-    }())
+    store.server.put(
+      "/half.bin",
+      {
+        var half = ModelServer.Resource(resource)
+        half.faults = [.cut(afterBytes: 300_000)]
+        return half
+      }())
     try store.register("half", at: "/half.bin", in: registry)
     _ = await code { try await store.registry(retries: 0).downloadModel("half") }
     #expect(try registry.storage().trashBytes == 320)
-    #expect(try registry.leftovers().map(\.lastPathComponent).sorted() == [".index.json.4242.77.tmp", "A", "lone", "old-0123456789"])
+    #expect(
+      try registry.leftovers().map(\.lastPathComponent).sorted() == [".index.json.4242.77.tmp", "A", "lone", "old-0123456789"])
     try registry.removeLeftovers()
     #expect(try registry.leftovers().isEmpty && registry.storage().trashBytes == 0)
     #expect(try registry.storage().partialBytes >= 300_000, "a download that can go on stays")

@@ -46,7 +46,8 @@ struct HostileArchiveTests {
 
   @Test func namesInUTF8AreTakenInEveryLocale() async throws {
     let names = ["model_index.json", "unet/gewicht-ä.bin", "日本/語.bin", "e\u{301}.txt"]
-    for archive in [ZipBuilder.archive(names.map { ($0, Data("{}".utf8)) }), RawTar.archive(names.map { ($0, Data("{}".utf8)) })] {
+    for archive in [ZipBuilder.archive(names.map { ($0, Data("{}".utf8)) }), RawTar.archive(names.map { ($0, Data("{}".utf8)) })]
+    {
       let isTar = archive.count > 3000
       let folder = try #require(try await download(archive, format: isTar ? .tar : .zip).localPath)
       for name in names {
@@ -118,7 +119,9 @@ enum RawTar {
     var data = Data()
     for (name, content) in entries {
       var head = [UInt8](repeating: 0, count: 512)
-      func put(_ text: String, at offset: Int) { head.replaceSubrange(offset..<(offset + text.utf8.count), with: Array(text.utf8)) }
+      func put(_ text: String, at offset: Int) {
+        head.replaceSubrange(offset..<(offset + text.utf8.count), with: Array(text.utf8))
+      }
       put(String(String.UnicodeScalarView(name.unicodeScalars.prefix(90))), at: 0)
       put("0000644\u{0}0000000\u{0}0000000\u{0}", at: 100)
       let size = String(content.count, radix: 8)

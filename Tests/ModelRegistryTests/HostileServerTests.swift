@@ -84,7 +84,8 @@ struct HostileServerTests {
   }
 
   @Test(arguments: [
-    "6000000000000000000", "9223372036854775807", "9223372036854775808", "18446744073709551616", "-1", "+5", "5, 6", "0x5", "1e3", "",
+    "6000000000000000000", "9223372036854775807", "9223372036854775808", "18446744073709551616", "-1", "+5", "5, 6", "0x5", "1e3",
+    "",
     "99999999999999999999999999999999",
   ])
   func impossibleLengthsAreRefused(_ length: String) async throws {
@@ -108,12 +109,14 @@ struct HostileServerTests {
     #expect(await code { try await registry.downloadModel("m") } == .insufficientStorage)
     let large = (0..<3).map { ModelFileDescriptor(url: server.url("/\($0)"), filename: "\($0)", sizeBytes: .max) }
     #expect(
-      await code { try registry.registerMultiFileModel(id: "l", name: "l", files: large, framework: .diffusers) } == .invalidInput)
+      await code { try registry.registerMultiFileModel(id: "l", name: "l", files: large, framework: .diffusers) } == .invalidInput
+    )
   }
 
   @Test func interimAnswersArePassedOver() async throws {
     let server = try RawServer(
-      "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\(Self.end)hello")
+      "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\(Self.end)hello"
+    )
     #expect(try await download(server) == Data("hello".utf8))
     let endless = try RawServer(String(repeating: "HTTP/1.1 100 Continue\r\n\r\n", count: 500))
     #expect(await code { _ = try await download(endless) } == .networkFailed)
@@ -162,7 +165,8 @@ struct HostileServerTests {
   @Test(arguments: [
     "", "garbage\r\n\r\n", "HTTP/1.1 abc OK\r\n\r\n", "HTTP/2 200 OK\r\n\r\n", "HTTP/1.1 200", "HTTP/1.1 99 x\r\n\r\n",
     "HTTP/1.1 101 Switch\r\n\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\nx",
-    "HTTP/1.1 200 OK\r\n" + String(repeating: "X: y\r\n", count: 20_000), "HTTP/1.1 200 " + String(repeating: "x", count: 100_000),
+    "HTTP/1.1 200 OK\r\n" + String(repeating: "X: y\r\n", count: 20_000),
+    "HTTP/1.1 200 " + String(repeating: "x", count: 100_000),
   ])
   func whatIsNoHTTPIsANetworkFailure(_ answer: String) async throws {
     let server = try RawServer(answer)

@@ -81,7 +81,8 @@ public enum ForeignContent {
       return "a JSON document in place of the file: an index, a configuration, or a server's message of an error; look into it"
     }
     let marks: [([UInt8], String)] = [
-      ([0x1f, 0x8b], "packed with gzip; unpack it first (gunzip)"), ([0xfd, 0x37, 0x7a, 0x58, 0x5a], "packed with xz; unpack it first"),
+      ([0x1f, 0x8b], "packed with gzip; unpack it first (gunzip)"),
+      ([0xfd, 0x37, 0x7a, 0x58, 0x5a], "packed with xz; unpack it first"),
       ([0x28, 0xb5, 0x2f, 0xfd], "packed with zstd; unpack it first"), (Array("BZh".utf8), "packed with bzip2; unpack it first"),
       ([0x37, 0x7a, 0xbc, 0xaf], "a 7z archive; unpack it first"),
       (
@@ -105,7 +106,9 @@ public enum ForeignContent {
     if expected == .gguf, start.count >= 10, start[8] == UInt8(ascii: "{") {
       return "a safetensors file under another name; name it .safetensors"
     }
-    for message in ["entry not found", "not found", "access to model", "invalid username or password", "unauthorized", "forbidden"]
+    for message in [
+      "entry not found", "not found", "access to model", "invalid username or password", "unauthorized", "forbidden",
+    ]
     where text.hasPrefix(message) {
       return "a server's message in place of the file: '\(text.prefix(80).prefix { !$0.isNewline })'"
     }

@@ -5,6 +5,7 @@ import Kernels
 import Measurement
 import ModelRegistry
 import Reporting
+import Running
 import Tensors
 
 /// Says what makes this machine noisy or this installation incomplete, and what to do.
@@ -84,7 +85,8 @@ struct DoctorCommand: Command {
         ]).text())
     } else {
       for place in removed { context.console.print("removed \(place.path)") }
-      context.console.say(removed.isEmpty ? "there was nothing to clean" : "\(removed.count) leftovers, \(Units.bytes(Double(bytes)))")
+      context.console.say(
+        removed.isEmpty ? "there was nothing to clean" : "\(removed.count) leftovers, \(Units.bytes(Double(bytes)))")
     }
     guard let first = stayed.first else { return .success }
     return ProgramExit(.cannotWrite, "\(stayed.count) leftovers can't be removed: \(first.path)")

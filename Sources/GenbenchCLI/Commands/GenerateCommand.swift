@@ -3,6 +3,7 @@ import Foundation
 import GenBackend
 import Imaging
 import Measurement
+import Running
 import Tensors
 
 /// Makes an image.
@@ -186,17 +187,15 @@ struct GenerateCommand: Command {
     return .success
   }
 
-  private static let imageLimits = ImageLimits(side: 8192, pixels: 8192 * 8192)
-
   /// Reads the noise, the start image and the mask.
   private func readInputs(into request: inout ImageRequest) throws {
     if let latents { request.latents = try NumPyFile.read(latents) }
     guard let image else { return }
     // What can't be drawn isn't decoded.
-    let start = try ImageFile.read(path: image, limits: Self.imageLimits).rgbOnWhite()
+    let start = try ImageFile.read(path: image, limits: .drawing).rgbOnWhite()
     request.image = start.unitValues
     if let mask {
-      let grey = try ImageFile.read(path: mask, limits: Self.imageLimits).grey()
+      let grey = try ImageFile.read(path: mask, limits: .drawing).grey()
       guard grey.width == start.width, grey.height == start.height else {
         throw CommandError(
           .badInput,
@@ -210,7 +209,10 @@ struct GenerateCommand: Command {
   private func write(_ result: ImageResult, request: ImageRequest, modelName: String) throws -> [String] {
     let files = try result.images.enumerated().map { index, image in
       let path = result.images.count == 1 ? output : OutputFiles.path(output, suffix: "-\(index)")
-      let text = GenerationParameters(request: request, result: result, image: image, model: modelName).text
+      let text = GenerationParameters(
+        request: request, result: result, image: image, model: modelName,
+        version: GenbenchCommandLine.version
+      ).text
       return (path: path, data: Data(try PNGFile.encode(image.bitmap, texts: [PNGFile.Text("parameters", text)])))
     }
     for file in files { try AtomicFile.write(file.data, to: file.path) }

@@ -1,6 +1,7 @@
 import Checkpoints
 import Foundation
 import ModelRegistry
+import Running
 
 /// Makes a model known.
 struct ModelsRegisterCommand: Command {
@@ -84,7 +85,9 @@ struct ModelsRegisterCommand: Command {
   private func url(_ location: String) throws -> URL {
     if location.contains("://") {
       // What can't be read may hold a password all the same: it isn't repeated.
-      guard let url = URL(string: location) else { throw CommandError(.usage, "a location with '://' is no address that can be read") }
+      guard let url = URL(string: location) else {
+        throw CommandError(.usage, "a location with '://' is no address that can be read")
+      }
       if url.isFileURL, !FileManager.default.fileExists(atPath: url.path) {
         throw CommandError(.inputMissing, "\(location): no such file or folder")
       }

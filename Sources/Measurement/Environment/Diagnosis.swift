@@ -63,7 +63,8 @@ public enum Diagnosis {
     if let allowed = environment.container.cpusAllowed, let cpus = environment.cpu.logical, allowed < cpus {
       findings.append(
         Finding(
-          .note, "the process may run on \(allowed) CPUs of \(cpus)", "The default of --threads is \(allowed); more would share them."))
+          .note, "the process may run on \(allowed) CPUs of \(cpus)",
+          "The default of --threads is \(allowed); more would share them."))
     }
     if conditions.isOnBattery == true {
       findings.append(Finding(.bad, "the machine runs on its battery", "Plug it in: most laptops are slower without."))

@@ -197,7 +197,8 @@ struct ModelInstaller: Sendable {
   private func checkSpace(_ needed: Int?) throws {
     // An archive is there packed and unpacked at once.
     guard let needed, let free = policy.freeBytes(partial) else { return }
-    let check = StorageCheck(bytes: archive == nil ? needed : needed.addingClamped(needed), margin: policy.spaceMargin, freeBytes: free)
+    let check = StorageCheck(
+      bytes: archive == nil ? needed : needed.addingClamped(needed), margin: policy.spaceMargin, freeBytes: free)
     guard check.isAvailable else {
       throw RegistryError(
         .insufficientStorage,

@@ -96,7 +96,7 @@ struct HTTPReader {
     }
   }
 
-  /// Receives more; false at the end. What was used is dropped first.
+  /// Drops what was used and receives more; false at the end.
   private mutating func fill() throws -> Bool {
     buffer.removeSubrange(..<start)
     start = 0

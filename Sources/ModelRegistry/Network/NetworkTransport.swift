@@ -43,7 +43,8 @@ public struct NetworkTransport: ModelTransport {
         guard seen.insert(redirect.to).inserted, seen.count <= Self.mostRedirects + 1 else {
           throw RegistryError(
             .httpError,
-            "\(request.url.shown): redirected in a circle, or more than \(Self.mostRedirects) times, last to \(redirect.to.shown)")
+            "\(request.url.shown): redirected in a circle, or more than \(Self.mostRedirects) times, last to \(redirect.to.shown)"
+          )
         }
         headers.merge(redirect.headers) { $1 }
         next.url = redirect.to

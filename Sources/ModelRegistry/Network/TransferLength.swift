@@ -1,6 +1,6 @@
 /// Lengths that servers tell, within what a file of a model can be.
 enum TransferLength {
-  /// The largest file that is taken: 1 PiB. Sums of such lengths stay far from the end of `Int`.
+  /// The largest file that is taken, 1 PiB: sums of such lengths stay far from the end of `Int`.
   static let most = 1 << 50
 
   /// Digits only.

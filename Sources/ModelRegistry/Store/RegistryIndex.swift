@@ -81,7 +81,9 @@ struct RegistryIndex: Sendable {
     if lstat(url.path, &status) != 0, errno == ENOENT || errno == ENOTDIR { return nil }
     do { return try Data(contentsOf: url) } catch {
       throw RegistryError(
-        .storageFailed, "\(url.path): can't be read, so nothing is changed; look at its permissions: \(error.localizedDescription)")
+        .storageFailed,
+        "\(url.path): can't be read, so nothing is changed; look at its permissions: "
+          + error.localizedDescription)
     }
   }
 

@@ -177,7 +177,9 @@ public struct ModelRegistration: Sendable, Hashable, Codable {
     guard files.contains(where: { !$0.isOptional }) else { throw fail("files: all are optional; one must be the model") }
     switch artifactType {
     case .builtIn, .folder:
-      guard files.allSatisfy(\.url.isFileURL) else { throw fail("\(artifactType): expected a file URL, found \(files[0].url.shown)") }
+      guard files.allSatisfy(\.url.isFileURL) else {
+        throw fail("\(artifactType): expected a file URL, found \(files[0].url.shown)")
+      }
     case .archive, .singleFile:
       guard files.count == 1 else { throw fail("expected one file, found \(files.count); register it as a multi-file model") }
     case .multiFile: break

@@ -133,7 +133,8 @@ public struct ProcessLimits: Sendable, Hashable {
       guard let mount = old ?? mounts.first(where: { $0.version == 2 }) else { return nil }
       let path = paths[mount.version == 2 ? "" : controller] ?? "/"
       var below: Substring =
-        mount.root == "/" ? path[...] : path == mount.root || !path.hasPrefix(mount.root + "/") ? "" : path.dropFirst(mount.root.count)
+        mount.root == "/"
+        ? path[...] : path == mount.root || !path.hasPrefix(mount.root + "/") ? "" : path.dropFirst(mount.root.count)
       // A group outside of what this process may see.
       if path.hasPrefix("/..") { below = "" }
       var names = below.split(separator: "/")
