@@ -1,7 +1,7 @@
 #!/bin/sh
 # Attacks the built program with hostile servers, archives, files, signals and limits, and writes what held to a table.
 #
-#   scripts/attack.sh [--program FILE] [--report FILE] [--quick] [SECTION…]
+#   scripts/attack.sh [--program FILE] [--report FILE] [--quick] [--jobs N] [SECTION…]
 #
 # Sections: servers archives pairs kills images places. Each is a file of scripts/attack/ and adds rows to the table; a new one
 # needs a file with a function `attack(harness)` and its name in SECTIONS of scripts/attack/main.py.

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import resource
 import shutil
 import signal
@@ -104,6 +105,12 @@ class Harness:
         self.rows.append(row)
         return row
 
+    def add(self, rows):
+        """Takes rows of another process."""
+        for values in rows:
+            row = self.row(values["section"], values["name"])
+            vars(row).update(values)
+
     def environment(self, store, **more):
         keep = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH") if name in os.environ}
         return {
@@ -161,7 +168,7 @@ class Harness:
         lines += ["", f"{total} attempts, {total - self.failures} held."]
         faults = [f"* {row.section}, {row.name}: {fault}" for row in self.rows for fault in row.faults]
         if faults:
-            lines += ["", "What fell:", "", *(line.replace("\n", " ").replace(str(self.folder), "…") for line in faults[:60])]
+            lines += ["", "What fell:", "", *(re.sub(r"/tmp/attack\.[^/ ]*", "…", line.replace("\n", " ")) for line in faults[:60])]
         return lines
 
 
