@@ -215,7 +215,7 @@ let package = Package(
         "GenBackend", "Checkpoints", "Goldens", "Imaging", "Tensors", "TestSupport",
       ]),
     .testTarget(name: "MarkupTests", dependencies: ["Markup", "TestSupport"]),
-    .testTarget(name: "MeasurementTests", dependencies: ["Measurement", "GenBackend", "Goldens", "TestSupport"]),
+    .testTarget(name: "MeasurementTests", dependencies: ["Measurement", "Tensors", "GenBackend", "Goldens", "TestSupport"]),
     .testTarget(
       name: "ReportingTests", dependencies: ["Reporting", "Measurement", "GenBackend", "Checkpoints", "Tensors", "TestSupport"]),
     .testTarget(

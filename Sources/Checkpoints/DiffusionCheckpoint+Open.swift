@@ -24,8 +24,8 @@ extension DiffusionCheckpoint {
       let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
       return try DiffusionCheckpoint(folder: DiffusersFolder(path: folder), overrides: overrides)
     }
-    let kind = FileKind(try MappedFile(path: path))
-    switch kind {
+    let file = try MappedFile(path: path)
+    switch FileKind(file) {
     case .gguf: return try DiffusionCheckpoint(gguf: GGUFFile(path: path), overrides: overrides)
     case .safetensors: return try DiffusionCheckpoint(singleFile: SafetensorsFile(path: path), overrides: overrides)
     case .zip where name.hasSuffix(".zip"):
@@ -38,6 +38,10 @@ extension DiffusionCheckpoint {
         "pickled checkpoints (.ckpt, .pt, .bin) aren't read, as they can run code; get the .safetensors of this model, or convert it"
           + " with Python: safetensors.torch.save_file(torch.load(path, weights_only=True)[\"state_dict\"], out)")
     case .unknown:
+      let start = file.bytes.prefix(ForeignContent.startLength)
+      if let problem = ForeignContent.problem(start, byteCount: file.bytes.count, expected: .safetensors) {
+        throw CheckpointError(.invalid, file: path, "expected safetensors or GGUF, found \(problem)")
+      }
       throw CheckpointError(
         .unsupported, file: path, "neither safetensors nor GGUF; give a diffusers folder, a .safetensors or a .gguf file")
     }

@@ -1,15 +1,25 @@
+import Checkpoints
 import Foundation
+import GenBackend
 import ModelRegistry
 import Running
+import Synchronization
 
 extension ModelLocation {
   /// The user's model: a path, or the id of a model that is downloaded.
   static func user(_ path: String, variant: String?, environment: [String: String]) throws -> ModelLocation {
     if FileManager.default.fileExists(atPath: path) {
-      return ModelLocation(path: path, name: URL(fileURLWithPath: path).lastPathComponent, variant: variant)
+      return ModelLocation(
+        path: try HuggingFaceCache.model(in: path) ?? path, name: URL(fileURLWithPath: path).lastPathComponent, variant: variant)
     }
-    let store = path.contains("/") ? nil : try ModelStore(store: nil, fixtures: nil, environment: environment)
-    if let model = try store?.registered(path) {
+    // Ids may have slashes, as `org/name`; what is clearly a path needs no look into the store.
+    let isPath =
+      ["/", "./", "../", "~"].contains { path.hasPrefix($0) }
+      || [".safetensors", ".gguf"].contains { path.contains("/") && path.lowercased().hasSuffix($0) }
+    let store = isPath ? nil : try ModelStore(store: nil, fixtures: nil, environment: environment)
+    if let id = try store?.registered(path)?.id, let registry = store?.registry {
+      try hold(id, of: registry)
+      let model = try registry.model(id)
       guard let found = model.localPath else {
         throw CommandError(.inputMissing, "--model \(path): not downloaded; get it with `genbench models download \(path)`")
       }
@@ -21,8 +31,26 @@ extension ModelLocation {
     }
     throw CommandError(
       .inputMissing,
-      "--model \(path): no such file or folder, and no model of that id; expected a diffusers folder, a .safetensors or a .gguf "
+      "--model \(shown(path)): no such file or folder, and no model of that id; expected a diffusers folder, a .safetensors or a .gguf "
         + "file, or an id of `genbench models list`")
+  }
+
+  /// The leases of the models that this process uses: they aren't deleted before it ends.
+  private static let leases = Mutex<[ModelLease]>([])
+
+  /// - Throws: ``RegistryError`` `inUse` while the model is being deleted.
+  private static func hold(_ id: String, of registry: ModelRegistry) throws {
+    do {
+      let lease = try registry.lease(id)
+      leases.withLock { $0.append(lease) }
+    } catch let error where error.code == .storageFailed {
+      // A store that can only be read: nobody else deletes there either, or not by this user.
+    }
+  }
+
+  /// An address without its password; anything else as it is.
+  private static func shown(_ text: String) -> String {
+    text.contains("://") ? URL(string: text)?.shown.absoluteString ?? "that address" : text
   }
 
   /// What `--model`, `--variant` and `--full-size` mean together.
@@ -36,10 +64,13 @@ extension ModelLocation {
 
   /// Calls `body` with the files; writes them first, and deletes them after, when they're generated.
   func withFiles<Result>(
-    fixtures: String?, context: CommandContext, _ body: (String) async throws -> Result
+    fixtures: String?, size: ImageSize? = nil, reducesMemory: Bool = false, context: CommandContext,
+    _ body: (String) async throws -> Result
   ) async throws -> Result {
     guard isFullSize, let variant else { return try await body(path) }
-    let weights = try FullSizeWeights.make(variant, fixtures: fixtures, context: context)
+    let weights = try FullSizeWeights.make(
+      variant, fixtures: fixtures, size: try size ?? FullSizeWeights.describe(variant).size, reducesMemory: reducesMemory,
+      context: context)
     defer { weights.remove() }
     return try await body(weights.folder.path)
   }

@@ -48,12 +48,20 @@ public struct ProgramExit: Sendable, Hashable {
         case .unwritable: .cannotWrite
         }
       self.init(kind, error.description)
-    case let error as ImageError: self.init(error.code == .missing ? .inputMissing : .badInput, error.description)
+    case let error as ImageError: self.init(ProgramExit.kind(of: error), error.description)
     case let error as TokenizerError: self.init(error.code == .missing ? .inputMissing : .badInput, error.description)
     case let error as SchedulerError: self.init(ProgramExit.kind(of: error), error.description)
     case let error as RegistryError: self.init(ProgramExit.kind(of: error, signal: signal), error.message)
     case let error as BackendError: self.init(ProgramExit.kind(of: error, signal: signal), error.message)
     default: self.init(.internalError, String(describing: error))
+    }
+  }
+
+  private static func kind(of error: ImageError) -> Kind {
+    switch error.code {
+    case .missing: .inputMissing
+    case .invalid, .unsupported: .badInput
+    case .outOfMemory: .caseFailed
     }
   }
 

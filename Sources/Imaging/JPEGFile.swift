@@ -30,6 +30,8 @@ public enum JPEGFile {
     let isCMYK = colourSpace == Int32(TJCS_CMYK.rawValue) || colourSpace == Int32(TJCS_YCCK.rawValue)
     let channels = isCMYK ? 4 : 3
     let format = Int32(isCMYK ? TJPF_CMYK.rawValue : TJPF_RGB.rawValue)
+    try limits.check(scans: markers.scans, width: Int(width), height: Int(height), file: file)
+    try limits.requireMemory(width: Int(width), height: Int(height), channels: channels, file: file)
     var samples = [UInt8](repeating: 0, count: Int(width) * Int(height) * channels)
     if tjDecompress2(decoder, bytes, UInt(bytes.count), &samples, width, width * Int32(channels), height, format, 0) != 0 {
       let reason = message(of: decoder)
@@ -43,10 +45,11 @@ public enum JPEGFile {
       .upright(orientation: markers.orientation)
   }
 
-  /// What the segments before the image data say.
+  /// What the segments before the image data say, and how many scans the data has.
   private struct Markers {
     var orientation = 1
     var hasAdobe = false
+    var scans = 0
 
     init(_ bytes: [UInt8]) {
       let reader = ByteReader(bytes[...])
@@ -64,6 +67,14 @@ public enum JPEGFile {
         }
         if marker == 0xffee, segment.starts(with: "Adobe".utf8) { hasAdobe = true }
         offset += 2 + length
+      }
+      // From the first scan on: within its data, FF stands before 00 or a restart only.
+      bytes.withUnsafeBufferPointer { bytes in
+        var index = offset
+        while index + 1 < bytes.count {
+          if bytes[index] == 0xff, bytes[index + 1] == 0xda { scans += 1 }
+          index += 1
+        }
       }
     }
   }

@@ -11,6 +11,8 @@ struct PNGChunk {
     self.data = data
   }
 
+  private static let mostChunks = 1 << 18
+
   /// All chunks up to `IEND`; an ancillary chunk with a wrong CRC is left out.
   static func read(_ bytes: [UInt8], file: String) throws(ImageError) -> [PNGChunk] {
     guard bytes.starts(with: PNGFile.signature) else {
@@ -22,6 +24,9 @@ struct PNGChunk {
     while true {
       guard let length = reader.u32(at: offset), offset + 8 <= bytes.count else {
         throw ImageError(.invalid, file: file, "the PNG is cut off after \(bytes.count) bytes: no IEND chunk")
+      }
+      guard chunks.count < mostChunks else {
+        throw ImageError(.unsupported, file: file, "the PNG has more than \(mostChunks) chunks; save the image anew")
       }
       let typeBytes = bytes[(offset + 4)..<(offset + 8)]
       let type = String(decoding: typeBytes, as: UTF8.self)

@@ -52,6 +52,7 @@ public enum PNGFile {
     image.format = UInt32(PNG_FORMAT_FLAG_COLOR) | (hasAlpha ? UInt32(PNG_FORMAT_FLAG_ALPHA) : 0)
     image.flags |= UInt32(PNG_IMAGE_FLAG_16BIT_sRGB)
     let channels = hasAlpha ? 4 : 3
+    try limits.requireMemory(width: width, height: height, channels: channels, file: file)
     var samples = [UInt8](repeating: 0, count: width * height * channels)
     guard png_image_finish_read(&image, nil, &samples, Int32(width * channels), nil) != 0 else {
       throw ImageError(.invalid, file: file, "the PNG's image data is damaged or cut off: \(message(of: image))")

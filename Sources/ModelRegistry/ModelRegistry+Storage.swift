@@ -1,4 +1,5 @@
-import Foundation
+import Checkpoints
+public import Foundation
 
 /// What a store takes.
 public struct StorageReport: Sendable, Hashable {
@@ -14,10 +15,12 @@ public struct StorageReport: Sendable, Hashable {
   public let models: [Model]
   /// Bytes of downloads that aren't complete.
   public let partialBytes: Int
+  /// Bytes of deleted models whose files are still there, as their deletion was broken off.
+  public let trashBytes: Int
   /// Bytes free at the store; nil when the system doesn't tell.
   public let freeBytes: Int?
   /// Bytes of downloaded models.
-  public var modelBytes: Int { models.reduce(0) { $0 + $1.bytes } }
+  public var modelBytes: Int { models.reduce(0) { $0.addingClamped($1.bytes) } }
 }
 
 /// What a look at a model's files found.
@@ -27,6 +30,8 @@ public struct VerificationReport: Sendable, Hashable {
     case missing
     case wrongSize
     case wrongChecksum
+    /// The content is as it was installed, but no model: empty, too small, a page, a pointer.
+    case foreignContent
   }
 
   /// Files that were looked at.
@@ -65,14 +70,8 @@ extension ModelRegistry {
       throw RegistryError(.inUse, "model '\(id)' is loaded; unload it first")
     }
     defer { withExtendedLifetime((install, use)) {} }
-    let target = layout.model(id)
-    if FileTree.exists(target) {
-      // Gone in one step, whatever happens while the files are removed.
-      let old = layout.trash.appendingPathComponent(UUID().uuidString)
-      try FileTree.move(target, to: old)
-      try FileTree.remove(old)
-    }
-    try FileTree.remove(layout.partial(id))
+    layout.trash.sweep()
+    for place in [layout.model(id), layout.partial(id)] where FileTree.exists(place) { try layout.trash.take(place) }
   }
 
   /// Forgets a model.
@@ -102,8 +101,66 @@ extension ModelRegistry {
       if model.isComplete { models.append(StorageReport.Model(id: registration.id, bytes: model.storedBytes)) }
     }
     return StorageReport(
-      models: models, partialBytes: FileTree.bytes(below: layout.root.appendingPathComponent("partial")),
+      models: models, partialBytes: FileTree.bytes(below: layout.partials),
+      trashBytes: FileTree.bytes(below: layout.trash.folder),
       freeBytes: FileTree.freeBytes(at: FileTree.isFolder(folder) ? folder : FileManager.default.temporaryDirectory))
+  }
+
+  /// What broken-off work has left in the store: deleted models, downloads of models that aren't registered any more or are
+  /// complete, half-written lists.
+  ///
+  /// - Throws: ``RegistryError`` `storageFailed` when the index can't be read.
+  public func leftovers() throws(RegistryError) -> [URL] {
+    let wanted = Set(
+      try index.load().filter { !InstalledModel($0, layout).isComplete }.map { layout.partial($0.id).lastPathComponent })
+    let partials = ((try? FileManager.default.contentsOfDirectory(atPath: layout.partials.path)) ?? []).sorted()
+    return layout.trash.leftovers
+      + partials.filter { !wanted.contains($0) }.map { layout.partials.appendingPathComponent($0) }
+      + AtomicFile.leftovers(in: layout.root)
+  }
+
+  /// Removes what ``leftovers()`` found; downloads that another process works on stay.
+  ///
+  /// - Throws: ``RegistryError`` `storageFailed`.
+  public func removeLeftovers() throws(RegistryError) {
+    layout.trash.sweep()
+    let places = try leftovers()
+    for place in places {
+      if place.deletingLastPathComponent().path == layout.partials.path {
+        // Whoever downloads holds this lock.
+        guard let lock = try FileLock.take(layout.installLock(slug: place.lastPathComponent)) else { continue }
+        defer { withExtendedLifetime(lock) {} }
+        try layout.trash.take(place)
+      } else {
+        _ = AtomicFile.removeLeftover(place)
+      }
+    }
+  }
+
+  /// Looks at files that stay where they are; there's nothing to compare them with but what they should be.
+  private func verifyInPlace(_ registration: ModelRegistration) throws(RegistryError) -> VerificationReport {
+    var problems: [String: VerificationReport.Problem] = [:]
+    var (count, bytes) = (0, 0)
+    for file in registration.files {
+      guard InstalledModel.isThere(file.url) else {
+        if !file.isOptional { problems[file.filename] = .missing }
+        continue
+      }
+      let isFolder = FileTree.isFolder(file.url)
+      let names = isFolder ? try FileTree.sourceFiles(below: file.url) : [""]
+      for name in names {
+        let url = isFolder ? file.url.appendingPathComponent(name) : file.url
+        let size = FileTree.size(url) ?? 0
+        let start = (try? FileHandle(forReadingFrom: url).read(upToCount: ForeignContent.startLength)) ?? Data()
+        let label = isFolder ? "\(file.filename)/\(name)" : file.filename
+        count += 1
+        bytes = bytes.addingClamped(size)
+        if !isFolder && size == 0 || ContentCheck.problem([UInt8](start), byteCount: size, path: url.path) != nil {
+          problems[label] = .foreignContent
+        }
+      }
+    }
+    return VerificationReport(fileCount: count, bytes: bytes, problems: problems)
   }
 
   /// Reads all files of a model and compares them with what was installed.
@@ -114,12 +171,7 @@ extension ModelRegistry {
     -> VerificationReport
   {
     let registration = try registration(id)
-    guard registration.artifactType != .builtIn else {
-      let missing = registration.files.filter { !$0.isOptional && !FileTree.exists($0.url) }
-      return VerificationReport(
-        fileCount: registration.files.count, bytes: 0,
-        problems: Dictionary(missing.map { ($0.filename, .missing) }, uniquingKeysWith: { $1 }))
-    }
+    if registration.artifactType == .builtIn { return try verifyInPlace(registration) }
     guard let receipt = InstalledModel(registration, layout).receipt else {
       throw RegistryError(.modelNotFound, "model '\(id)' isn't downloaded; there is nothing to verify")
     }
@@ -143,7 +195,13 @@ extension ModelRegistry {
             done += more
             progress(Double(done) / Double(max(receipt.bytes, 1)))
           }
-          if sum.sha256 != file.sha256 { problems[file.path] = .wrongChecksum }
+          if sum.sha256 != file.sha256 {
+            problems[file.path] = .wrongChecksum
+          } else if file.role == .primary && sum.bytes == 0
+            || ContentCheck.problem(sum.head, byteCount: sum.bytes, path: file.path) != nil
+          {
+            problems[file.path] = .foreignContent
+          }
         }
         return VerificationReport(fileCount: receipt.files.count, bytes: receipt.bytes, problems: problems)
       }

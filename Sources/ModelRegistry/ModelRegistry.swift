@@ -24,7 +24,7 @@ public final class ModelRegistry: Sendable {
   ///   - policy: How patient downloads are.
   ///   - refusals: Frameworks whose models can't be run here, with the reason that a download is refused with.
   public init(
-    folder: URL = ModelRegistry.defaultFolder(), transport: any ModelTransport = URLSessionTransport(),
+    folder: URL = ModelRegistry.defaultFolder(), transport: any ModelTransport = NetworkTransport(),
     policy: DownloadPolicy = DownloadPolicy(), refusals: [ModelFramework: String] = ModelRegistry.standardRefusals
   ) {
     self.folder = folder

@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import Tensors
 import Testing
 
 @testable import Measurement
@@ -183,4 +184,99 @@ private let laptop: [String: String] = [
 
 @Suite struct GitRevisionTests {
   @Test func outsideOfAWorkingCopyThereIsNone() { #expect(GitRevision(folder: "/nowhere/at/all") == nil) }
+}
+
+@Suite struct ProcessLimitsTests {
+  private func limits(_ files: [String: String]) -> ProcessLimits { ProcessLimits { files[$0] } }
+
+  private static let newMount = "29 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
+  private static let oldMounts = """
+    30 23 0:27 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory
+    31 23 0:28 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct
+
+    """
+
+  @Test func theTightestOfAllGroupsAboveTheProcessHolds() {
+    let found = limits([
+      "proc/self/mountinfo": Self.newMount, "proc/self/cgroup": "0::/outer/inner/leaf\n",
+      "sys/fs/cgroup/outer/memory.max": "2147483648\n", "sys/fs/cgroup/outer/memory.current": "2000000000\n",
+      "sys/fs/cgroup/outer/memory.stat": "anon 5\ninactive_file 1000000000\n", "sys/fs/cgroup/outer/inner/memory.max": "max\n",
+      "sys/fs/cgroup/outer/inner/leaf/memory.max": "4294967296\n", "sys/fs/cgroup/outer/inner/leaf/memory.current": "4096\n",
+      "sys/fs/cgroup/outer/cpu.max": "400000 100000\n", "sys/fs/cgroup/outer/inner/cpu.max": "150000 100000\n",
+      "sys/fs/cgroup/outer/inner/leaf/cpu.max": "max 100000\n", "proc/self/status": "Cpus_allowed_list:\t0-3,6\n",
+      "sys/devices/system/cpu/online": "0-7\n", "sys/fs/cgroup/elsewhere/memory.max": "5\n",
+    ])
+    #expect(found.cgroupVersion == 2 && found.memoryLimitBytes == 2 << 30 && found.cpuQuota == 1.5)
+    #expect(found.memoryLeftBytes == (2 << 30) - 1_000_000_000)
+    #expect(found.allowedProcessors == 5 && found.threadCount == 1)
+  }
+
+  @Test func versionOneIsReadByController() {
+    let found = limits([
+      "proc/self/mountinfo": Self.oldMounts
+        + Self.newMount.replacingOccurrences(of: "/sys/fs/cgroup ", with: "/sys/fs/cgroup/unified "),
+      "proc/self/cgroup": "5:memory:/a/b\n4:cpu,cpuacct:/c\n0::/\n",
+      "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
+      "sys/fs/cgroup/memory/a/memory.limit_in_bytes": "3000000000\n",
+      "sys/fs/cgroup/memory/a/memory.usage_in_bytes": "1000000000\n",
+      "sys/fs/cgroup/memory/a/b/memory.limit_in_bytes": "9223372036854771712\n",
+      "sys/fs/cgroup/memory/a/b/memory.stat": "hierarchical_memory_limit 3000000000\n",
+      "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us": "-1\n", "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us": "100000\n",
+      "sys/fs/cgroup/cpu,cpuacct/c/cpu.cfs_quota_us": "250000\n", "sys/fs/cgroup/cpu,cpuacct/c/cpu.cfs_period_us": "100000\n",
+    ])
+    #expect(found.cgroupVersion == 1 && found.memoryLimitBytes == 3_000_000_000 && found.cpuQuota == 2.5)
+    #expect(found.memoryLeftBytes == 2_000_000_000 && found.allowedProcessors == nil && found.threadCount == 2)
+  }
+
+  @Test func aMountedPartOfTheTreeIsReadBelowItsRoot() {
+    let mount = "29 23 0:26 /docker/ab\\040c /sys/fs/cg\\040x rw - cgroup2 cgroup2 rw\n"
+    let files = [
+      "sys/fs/cg x/memory.max": "9000\n", "sys/fs/cg x/inner/memory.max": "8000\n", "sys/fs/cg x/memory.current": "9999\n",
+    ]
+    for (path, wanted) in [
+      ("/docker/ab c/inner", 8000), ("/docker/ab c", 9000), ("/", 9000), ("/../other", 9000), ("/docker/ab cd", 9000),
+    ] as [(String, UInt64)] {
+      let found = limits(files.merging(["proc/self/mountinfo": mount, "proc/self/cgroup": "0::\(path)\n"]) { $1 })
+      #expect(found.memoryLimitBytes == wanted, "\(path)")
+      #expect(found.memoryLeftBytes == 0, "more is used than is allowed")
+    }
+  }
+
+  @Test func whatIsDamagedIsNoLimit() {
+    for text in ["", "garbage", "29 - cgroup2", "a b c d e f - cgroup2 x", String(repeating: "- ", count: 50)] {
+      let found = limits([
+        "proc/self/mountinfo": text, "proc/self/cgroup": text, "proc/self/status": "Cpus_allowed_list:\t\(text)\n",
+        "sys/fs/cgroup/cgroup.controllers": "cpu", "sys/fs/cgroup/cpu.max": text, "sys/fs/cgroup/memory.max": text,
+      ])
+      #expect(
+        found.cpuQuota == nil && found.memoryLimitBytes == nil && found.allowedProcessors == nil && found.threadCount == nil)
+    }
+    for quota in ["0 100000", "-5 100000", "nan 100000", "100000 0", "inf 1", "1e300 1"] {
+      let found = limits(["sys/fs/cgroup/cgroup.controllers": "cpu", "sys/fs/cgroup/cpu.max": quota])
+      #expect(found.threadCount ?? 1 >= 1, "\(quota)")
+    }
+  }
+
+  #if os(Linux)
+    @Test func affinityIsHeeded() {
+      // ProcessInfo knows what the system counts as usable, which is no more than the machine has.
+      let count = ProcessLimits.current().allowedProcessors
+      #expect(count.map { (1...ProcessInfo.processInfo.processorCount).contains($0) } == true)
+    }
+
+    @Test func aPinnedProcessSeesOneProcessor() throws {
+      let child = Process()
+      child.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+      child.arguments = ["taskset", "-c", "0", "grep", "Cpus_allowed_list", "/proc/self/status"]
+      let output = Pipe()
+      child.standardOutput = output
+      child.standardError = FileHandle.nullDevice
+      try child.run()
+      let status = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+      child.waitUntilExit()
+      // Without the first processor, or without taskset, there's nothing to see.
+      guard child.terminationStatus == 0 else { return }
+      #expect(limits(["proc/self/status": status]).threadCount == 1)
+    }
+  #endif
 }

@@ -34,17 +34,17 @@ struct StoreTests {
   }
 
   @Test func theLastRegistrationOfAnIdWins() async throws {
-    store.server.put("/m.gguf", ServedFile(Data("GGUF1".utf8)))
+    store.server.put("/m.gguf", ServedFile(Data("GGUF1 and twenty bytes of it".utf8)))
     try registry.registerModel(id: "m", name: "one", url: url, framework: .llamaCpp)
     try await registry.downloadModel("m")
     // The same files: what is here stays. Other files: it must be downloaded again.
     #expect(try registry.registerModel(id: "m", name: "two", url: url, framework: .llamaCpp).isDownloaded)
     #expect(try registry.availableModels().map(\.name) == ["two"])
-    store.server.put("/n.gguf", ServedFile(Data("GGUF2".utf8)))
+    store.server.put("/n.gguf", ServedFile(Data("GGUF2 and twenty bytes of it".utf8)))
     #expect(
       try !registry.registerModel(id: "m", name: "three", url: store.server.url("/n.gguf"), framework: .llamaCpp).isDownloaded)
     let path = try #require(try await registry.downloadModel("m").localPath)
-    #expect(try Data(contentsOf: path) == Data("GGUF2".utf8))
+    #expect(try Data(contentsOf: path) == Data("GGUF2 and twenty bytes of it".utf8))
   }
 
   @Test(arguments: [
@@ -106,11 +106,11 @@ struct StoreTests {
 
   @Test func filesAndFoldersOfThisMachineAreCopied() async throws {
     let source = try TemporaryFolder()
-    _ = try source.write(Array("GGUFx".utf8), to: "m.gguf")
+    _ = try source.write(Array("GGUFx and twenty bytes of it".utf8), to: "m.gguf")
     try registry.registerModel(
       id: "file", name: "f", url: source.url.appendingPathComponent("m.gguf"), framework: .llamaCpp)
     let file = try #require(try await registry.downloadModel("file").localPath)
-    #expect(try Data(contentsOf: file) == Data("GGUFx".utf8) && file.path.hasPrefix(store.folder.url.path))
+    #expect(try Data(contentsOf: file) == Data("GGUFx and twenty bytes of it".utf8) && file.path.hasPrefix(store.folder.url.path))
 
     try registry.registerModel(
       id: "sd", name: "sd", url: Fixtures.folder.appendingPathComponent("Models/sd15"), framework: .diffusers)
@@ -136,7 +136,7 @@ struct StoreTests {
 
   @Test func builtInModelsStayWhereTheyAre() async throws {
     let source = try TemporaryFolder()
-    let path = try source.write(Array("GGUFx".utf8), to: "m.gguf")
+    let path = try source.write(Array("GGUFx and twenty bytes of it".utf8), to: "m.gguf")
     let model = try registry.registerModel(
       id: "b", name: "b", url: URL(fileURLWithPath: path), framework: .builtIn, artifactType: .builtIn)
     #expect(model.localPath?.path == path)

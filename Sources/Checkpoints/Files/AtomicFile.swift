@@ -5,11 +5,37 @@ public import Tensors
 public enum AtomicFile {
   /// Writes data.
   ///
+  /// - Parameters:
+  ///   - data: The content.
+  ///   - path: The file.
+  ///   - mode: Its permissions, less what the umask takes.
   /// - Throws: ``CheckpointError`` `.unwritable`; nothing is left behind then.
-  public static func write(_ data: Data, to path: String) throws(CheckpointError) {
-    var stream = try AtomicFileStream(path: path)
+  public static func write(_ data: Data, to path: String, mode: mode_t = 0o644) throws(CheckpointError) {
+    var stream = try AtomicFileStream(path: path, mode: mode)
     try stream.write(data)
     try stream.commit()
+  }
+
+  /// Files below a folder, not those of its subfolders, that processes which are gone left half written.
+  public static func leftovers(in folder: URL) -> [URL] {
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
+    return names.filter(AtomicFileStream.isTemporary).sorted().map { folder.appendingPathComponent($0) }
+      .filter { withLeftover($0) { true } ?? false }
+  }
+
+  /// Removes a leftover; false when it's still being written, somebody else's, or can't be removed.
+  public static func removeLeftover(_ file: URL) -> Bool { withLeftover(file) { unlink(file.path) == 0 } ?? false }
+
+  /// Runs something while nobody else can write the file; nil when somebody does, or when it's no file of this user.
+  private static func withLeftover<Result>(_ file: URL, _ body: () -> Result) -> Result? {
+    let descriptor = open(file.path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+    guard descriptor >= 0 else { return nil }
+    defer { close(descriptor) }
+    var status = stat()
+    guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid(),
+      flock(descriptor, LOCK_EX | LOCK_NB) == 0
+    else { return nil }
+    return body()
   }
 
   /// Writes text as UTF-8.
@@ -30,10 +56,20 @@ public struct AtomicFileStream: ~Copyable {
   private let temporary: String?
   private var descriptor: Int32
 
+  /// Whether a name is one that files have while they're written.
+  static func isTemporary(_ name: String) -> Bool {
+    let parts = name.split(separator: ".", omittingEmptySubsequences: false)
+    return parts.count >= 5 && parts[0].isEmpty && parts.last == "tmp"
+      && parts.suffix(3).dropLast().allSatisfy { !$0.isEmpty && $0.utf8.allSatisfy { (48...57).contains($0) } }
+  }
+
   /// Starts a file.
   ///
+  /// - Parameters:
+  ///   - path: Its name when it's complete.
+  ///   - mode: Its permissions, less what the umask takes.
   /// - Throws: ``CheckpointError`` `.unwritable`.
-  public init(path: String) throws(CheckpointError) {
+  public init(path: String, mode: mode_t = 0o644) throws(CheckpointError) {
     func failure() -> CheckpointError {
       CheckpointError(.unwritable, file: path, "can't be written: \(String(cString: strerror(errno)))")
     }
@@ -55,8 +91,10 @@ public struct AtomicFileStream: ~Copyable {
     let name = ".\(target.lastPathComponent).\(ProcessInfo.processInfo.processIdentifier).\(UInt32.random(in: 0 ... .max)).tmp"
     let temporary = target.deletingLastPathComponent().appendingPathComponent(name).path
     self.temporary = temporary
-    descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
+    descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
     guard descriptor >= 0 else { throw failure() }
+    // Tells a file that is being written from one that a killed process left; not every file system can.
+    _ = flock(descriptor, LOCK_EX | LOCK_NB)
     if exists {
       // Another's file stays another's where this user may give files away; elsewhere it becomes this user's.
       _ = fchown(descriptor, old.st_uid, old.st_gid)

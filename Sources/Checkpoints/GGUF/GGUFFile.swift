@@ -41,7 +41,9 @@ public struct GGUFFile: WeightSource {
     let file = try MappedFile(path: path)
     var cursor = GGUFCursor(file: path, bytes: file.bytes)
     guard Self.hasMagic(file.bytes) else {
-      throw cursor.invalid("expected a GGUF file (it starts with 'GGUF'), found something else")
+      let found = ForeignContent.problem(
+        file.bytes.prefix(ForeignContent.startLength), byteCount: file.bytes.count, expected: .gguf)
+      throw cursor.invalid("expected a GGUF file (it starts with 'GGUF'), found \(found ?? "something else")")
     }
     _ = try cursor.read(UInt32.self, "magic")
     let rawVersion = UInt32(littleEndian: try cursor.read(UInt32.self, "version"))

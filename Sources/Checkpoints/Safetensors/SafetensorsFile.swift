@@ -25,6 +25,12 @@ public struct SafetensorsFile: WeightSource {
   public init(path: String) throws(CheckpointError) {
     let file = try MappedFile(path: path)
     func invalid(_ message: String) -> CheckpointError { CheckpointError(.invalid, file: path, message) }
+    if let problem = ForeignContent.problem(
+      file.bytes.prefix(ForeignContent.startLength), byteCount: max(file.bytes.count, file.bytes.isEmpty ? 0 : 10),
+      expected: .safetensors)
+    {
+      throw invalid("expected a safetensors file, found \(problem)")
+    }
     guard file.bytes.count >= 8 else {
       throw invalid("safetensors header: expected at least 8 bytes, found \(file.bytes.count); the file is truncated")
     }

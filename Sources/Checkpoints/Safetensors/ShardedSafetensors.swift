@@ -21,7 +21,7 @@ public struct ShardedSafetensors: WeightSource {
     var shards: [String: SafetensorsFile] = [:]
     var views: [String: WeightView] = [:]
     for (name, value) in map {
-      guard let file = value.string, !file.isEmpty, !file.contains("/"), file != ".." else {
+      guard let file = value.string, RelativePath(file)?.isName == true else {
         throw CheckpointError(
           .invalid, file: indexPath, "tensor '\(name)': expected the name of a file beside the index, found \(value.brief)")
       }

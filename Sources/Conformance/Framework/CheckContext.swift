@@ -1,3 +1,4 @@
+import Checkpoints
 package import Foundation
 import Imaging
 import Synchronization
@@ -45,10 +46,9 @@ package final class CheckContext<Surface: APISurface>: Sendable {
 
   /// A folder that goes with the check.
   package func temporaryFolder() throws -> URL {
-    let url = FileManager.default.temporaryDirectory.appendingPathComponent("genbench-check-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
-    atEnd { try? FileManager.default.removeItem(at: url) }
-    return url
+    let folder = try ScratchFolder("check")
+    atEnd { withExtendedLifetime(folder) {} }
+    return folder.url
   }
 
   /// Does something when the check is over, however it ended; the last one first.

@@ -3,6 +3,7 @@ import Foundation
 import Goldens
 import Kernels
 import Measurement
+import ModelRegistry
 import Reporting
 import Running
 import Tensors
@@ -11,7 +12,12 @@ import Tensors
 struct DoctorCommand: Command {
   static let configuration = CommandDescription(
     name: "doctor", abstract: "Say what makes this machine's numbers doubtful, and what to do about it.",
+    arguments: [
+      CommandArgument(
+        "folder", "With --clean, folders of outputs to look into, besides the current one.", isOptional: true, isRepeatable: true)
+    ],
     options: [
+      .flag("clean", "Remove what killed processes have left, and say what it was: nothing is measured."),
       .invertible("probe", "Measure how steady a fixed piece of work is, and what the machine reaches.", default: "measure"),
       .value("root", "dir", "Read /proc, /sys and /etc below this folder.", default: "/"),
       .value("fixtures", "dir", "The folder with the small models.", default: "found by itself"),
@@ -23,6 +29,8 @@ struct DoctorCommand: Command {
   init(_ values: ParsedValues) throws(UsageError) { self.values = values }
 
   func run(_ context: CommandContext) async throws -> ProgramExit {
+    if values.flag("clean") == true { return try clean(context) }
+    if let folder = values.positionals.first { throw UsageError("'\(folder)' is a folder to clean; it needs --clean") }
     let root = SystemRoot(path: values.string("root") ?? "/")
     if let path = values.string("root"), !FileManager.default.fileExists(atPath: path) {
       throw CommandError(.inputMissing, "--root \(path): no such folder")
@@ -53,6 +61,35 @@ struct DoctorCommand: Command {
       return ProgramExit(.inconclusive, "\(bad.count) things make numbers doubtful: \(first.what)")
     }
     return .success
+  }
+
+  private func leftovers(_ context: CommandContext) throws -> Leftovers {
+    let models = ModelRegistry.defaultFolder(environment: context.environment)
+    let folders = [".", StoreOptions.store(values, context).folder.path] + values.positionals
+    return try Leftovers(folders: folders.map { URL(fileURLWithPath: $0) }, registry: ModelRegistry(folder: models))
+  }
+
+  private func clean(_ context: CommandContext) throws -> ProgramExit {
+    for folder in values.positionals where !FileManager.default.fileExists(atPath: folder) {
+      throw CommandError(.inputMissing, "\(folder): no such folder")
+    }
+    let found = try leftovers(context)
+    let bytes = found.bytes
+    let stayed = try found.remove()
+    let removed = found.all.filter { place in !stayed.contains(place) }
+    if values.flag("json") == true {
+      context.console.print(
+        JSONValue.object([
+          "schema": "genbench.clean/1", "removed": .array(removed.map { .string($0.path) }), "bytes": .integer(bytes),
+          "stayed": .array(stayed.map { .string($0.path) }),
+        ]).text())
+    } else {
+      for place in removed { context.console.print("removed \(place.path)") }
+      context.console.say(
+        removed.isEmpty ? "there was nothing to clean" : "\(removed.count) leftovers, \(Units.bytes(Double(bytes)))")
+    }
+    guard let first = stayed.first else { return .success }
+    return ProgramExit(.cannotWrite, "\(stayed.count) leftovers can't be removed: \(first.path)")
   }
 
   private func faults(_ context: CommandContext) -> [Finding] {
@@ -94,6 +131,12 @@ struct DoctorCommand: Command {
     } else {
       findings.append(
         Finding(.good, "kernels: \(available.last ?? "none") (available: \(available.joined(separator: ", ")))", ""))
+    }
+    if let left = try? leftovers(context), !left.all.isEmpty {
+      findings.append(
+        Finding(
+          .note, "killed processes have left \(left.all.count) things, \(Units.bytes(Double(left.bytes)))",
+          "'genbench doctor --clean' removes them."))
     }
     let store = StoreOptions.store(values, context)
     if let machine = EnvironmentProbe().read().machineID {

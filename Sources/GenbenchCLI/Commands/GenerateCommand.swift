@@ -142,7 +142,9 @@ struct GenerateCommand: Command {
     var request = request
     try readInputs(into: &request)
     let readyRequest = request
-    return try await location.withFiles(fixtures: fixtures, context: context) { path in
+    return try await location.withFiles(
+      fixtures: fixtures, size: readyRequest.size, reducesMemory: load.reduceMemory, context: context
+    ) { path in
       try await generate(readyRequest, path: path, location: location, context: context)
     }
   }
@@ -197,10 +199,11 @@ struct GenerateCommand: Command {
   private func readInputs(into request: inout ImageRequest) throws {
     if let latents { request.latents = try NumPyFile.read(latents) }
     guard let image else { return }
-    let start = try ImageFile.read(path: image).rgbOnWhite()
+    // What can't be drawn isn't decoded.
+    let start = try ImageFile.read(path: image, limits: .drawing).rgbOnWhite()
     request.image = start.unitValues
     if let mask {
-      let grey = try ImageFile.read(path: mask).grey()
+      let grey = try ImageFile.read(path: mask, limits: .drawing).grey()
       guard grey.width == start.width, grey.height == start.height else {
         throw CommandError(
           .badInput,

@@ -98,6 +98,9 @@ struct ModelsListCommand: Command {
     let report = try models.registry.storage()
     var line = "\(models.registry.folder.path): \(Units.bytes(Double(report.modelBytes))) of models"
     if report.partialBytes > 0 { line += ", \(Units.bytes(Double(report.partialBytes))) of incomplete downloads" }
+    if report.trashBytes > 0 {
+      line += ", \(Units.bytes(Double(report.trashBytes))) of deleted models (`genbench doctor --clean` removes them)"
+    }
     if let free = report.freeBytes { line += ", \(Units.bytes(Double(free))) free" }
     return (objects, [table.markdown, line])
   }

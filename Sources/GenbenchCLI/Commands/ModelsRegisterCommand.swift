@@ -83,7 +83,11 @@ struct ModelsRegisterCommand: Command {
   }
 
   private func url(_ location: String) throws -> URL {
-    if location.contains("://"), let url = URL(string: location) {
+    if location.contains("://") {
+      // What can't be read may hold a password all the same: it isn't repeated.
+      guard let url = URL(string: location) else {
+        throw CommandError(.usage, "a location with '://' is no address that can be read")
+      }
       if url.isFileURL, !FileManager.default.fileExists(atPath: url.path) {
         throw CommandError(.inputMissing, "\(location): no such file or folder")
       }
@@ -92,6 +96,6 @@ struct ModelsRegisterCommand: Command {
     guard FileManager.default.fileExists(atPath: location) else {
       throw CommandError(.inputMissing, "\(location): no such file or folder; addresses begin with https://")
     }
-    return URL(fileURLWithPath: location).standardizedFileURL
+    return URL(fileURLWithPath: try HuggingFaceCache.model(in: location) ?? location).standardizedFileURL
   }
 }

@@ -38,7 +38,14 @@ struct ModelsVerifyCommand: Command {
     var rows: [JSONValue] = []
     for id in all {
       let display = ProgressDisplay("verify \(id)", total: 1000, console: context.console)
-      let report = try await models.registry.verifyModel(id) { display.update(done: Int($0 * 1000)) }
+      let work = Task { try await models.registry.verifyModel(id) { display.update(done: Int($0 * 1000)) } }
+      // Ctrl-C sets a flag; somebody has to look at it.
+      let watch = Task {
+        while !context.cancellation.isCancelled { try await Task.sleep(for: .milliseconds(50)) }
+        work.cancel()
+      }
+      defer { watch.cancel() }
+      let report = try await work.value
       display.finish()
       if !report.isIntact { damaged.append(id) }
       rows.append([
@@ -62,5 +69,6 @@ struct ModelsVerifyCommand: Command {
 
   private static let words: [VerificationReport.Problem: String] = [
     .missing: "missing", .wrongSize: "another size", .wrongChecksum: "another content",
+    .foreignContent: "no model, though it's as it was installed",
   ]
 }

@@ -1,3 +1,4 @@
+import Checkpoints
 import Conformance
 import Foundation
 import GenBackend
@@ -14,9 +15,9 @@ struct RunMetrics: MetricsImplementation {
   }
 
   func measure(_ backend: any GenBackend, path: String, warmups: Int, images: Int) async throws -> Measured {
-    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("genbench-metrics-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(at: folder) }
+    let scratch = try ScratchFolder("metrics")
+    defer { withExtendedLifetime(scratch) {} }
+    let folder = scratch.url
     // The command wants a model that's there; the engine takes any.
     let model = folder.appendingPathComponent("model")
     try FileManager.default.createDirectory(at: model, withIntermediateDirectories: true)

@@ -3,6 +3,7 @@ import DiffusionModels
 import Foundation
 import GenBackend
 import Goldens
+import Measurement
 import ReferenceEngine
 import Running
 import Tensors
@@ -11,11 +12,25 @@ import Tensors
 struct FullSizeWeights: Sendable {
   /// The diffusers folder.
   let folder: URL
+  /// Where it lies; removed with its last user.
+  private let scratch: ScratchFolder
 
   /// Writes the weights into a folder of their own below the system's temporary one.
   ///
   /// - Throws: `cannotWrite` when they don't fit on the disk, `CancelledError` when the command is stopped; nothing is left then.
-  static func make(_ variant: String, fixtures: String?, context: CommandContext) throws -> FullSizeWeights {
+  /// - Parameter size: The image that is to be made; what can't fit into the memory is refused before anything is written.
+  static func make(
+    _ variant: String, fixtures: String?, size: ImageSize? = nil, reducesMemory: Bool = false, context: CommandContext
+  ) throws -> FullSizeWeights {
+    if let size, let available = Conditions.now().availableBytes {
+      let plan = try describe(variant, size: size, reducesMemory: reducesMemory).plan
+      guard plan.peakActivationBytes <= Int(clamping: available) else {
+        throw BackendError(
+          .outOfMemory,
+          "\(size): activations need \(plan.peakActivationBytes >> 20) MiB, \(available >> 20) MiB are available; choose a smaller size"
+        )
+      }
+    }
     let vocabulary = try ModelLocation.fixtures(explicit: fixtures, environment: context.environment)
       .appendingPathComponent("Models/clip-vocabulary")
     let temporary = FileManager.default.temporaryDirectory
@@ -26,8 +41,8 @@ struct FullSizeWeights: Sendable {
         .cannotWrite,
         "\(temporary.path): \(needed >> 20) MiB of weights don't fit, \(free >> 20) MiB are free; set TMPDIR to a larger disk")
     }
-    let weights = FullSizeWeights(
-      folder: temporary.appendingPathComponent("genbench-\(variant)-\(ProcessInfo.processInfo.processIdentifier)"))
+    let scratch = try ScratchFolder(variant, in: temporary)
+    let weights = FullSizeWeights(folder: scratch.url.appendingPathComponent(variant), scratch: scratch)
     let display = ProgressDisplay("writing \(variant) weights", total: 100, console: context.console)
     defer { display.finish() }
     do {

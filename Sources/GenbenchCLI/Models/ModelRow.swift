@@ -21,7 +21,7 @@ struct ModelRow {
       "download_bytes": model.downloadSize.map { .integer($0) } ?? .null,
       "memory_bytes": model.memoryRequirement.map { .integer($0) } ?? .null,
       "path": model.localPath.map { .string($0.path) } ?? .null,
-      "files": .array(model.files.map { ["filename": .string($0.filename), "url": .string($0.url.absoluteString)] }),
+      "files": .array(model.files.map { ["filename": .string($0.filename), "url": .string($0.url.shown.absoluteString)] }),
     ]
   }
 }

@@ -68,7 +68,10 @@ final class TransferDisplay: Sendable {
         line += ", " + Units.bytes(rate) + "/s"
         if let total = progress.bytesTotal, total > progress.bytesDone {
           let seconds = (Double(total - progress.bytesDone) / rate).rounded(.up)
-          line += seconds < 100 ? ", \(Int(seconds)) s left" : ", \(Int((seconds / 60).rounded(.up))) min left"
+          line +=
+            seconds < 100
+            ? ", \(Int(seconds)) s left"
+            : seconds < 360_000 ? ", \(Int((seconds / 60).rounded(.up))) min left" : ", more than 100 h left"
         }
       }
       if progress.fileCount > 1, let file = progress.file { line += "  \(file) (\(progress.fileIndex) of \(progress.fileCount))" }

@@ -3,6 +3,7 @@ internal import Foundation
 public import KernelContract
 internal import KernelsFastBaseline
 internal import KernelsReference
+internal import Tensors
 
 #if arch(x86_64)
   internal import KernelsFastV3
@@ -26,8 +27,10 @@ public enum KernelFactory {
     #endif
   }
 
-  /// The number of processors that this process may use.
-  public static var processorCount: Int { max(1, ProcessInfo.processInfo.activeProcessorCount) }
+  /// The number of processors that this process may use: no more than its affinity and its groups' quotas allow.
+  public static var processorCount: Int {
+    max(1, min(ProcessInfo.processInfo.activeProcessorCount, ProcessLimits.current().threadCount ?? .max))
+  }
 
   /// Makes a kernel set.
   ///

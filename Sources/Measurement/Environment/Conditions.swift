@@ -1,4 +1,5 @@
 import Foundation
+import Tensors
 
 /// What else the machine is doing at one moment; nil is "not measured here".
 public struct Conditions: Sendable, Hashable, Codable {
@@ -14,7 +15,7 @@ public struct Conditions: Sendable, Hashable, Codable {
   @NullEncoded public var totalTicks: UInt64?
   /// The first CPU's frequency.
   @NullEncoded public var frequencyHz: UInt64?
-  /// Memory that could be had.
+  /// Memory that could be had: of the machine, or of the group of processes when that's less.
   @NullEncoded public var availableBytes: UInt64?
   /// The hottest thermal zone, in °C.
   @NullEncoded public var temperatureCelsius: Double?
@@ -48,7 +49,10 @@ public struct Conditions: Sendable, Hashable, Codable {
       psiCPUSomeAvg10: pressure(root, "cpu"), psiMemorySomeAvg10: pressure(root, "memory"),
       stealTicks: counted.count == 8 ? counted.last : nil, totalTicks: counted.count == 8 ? counted.reduce(0, &+) : nil,
       frequencyHz: root.int("sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq").map { UInt64($0) * 1000 },
-      availableBytes: SystemRoot.bytes(kilobytes: root.table("proc/meminfo")["MemAvailable"]),
+      availableBytes: [
+        SystemRoot.bytes(kilobytes: root.table("proc/meminfo")["MemAvailable"]),
+        ProcessLimits { root.text($0) }.memoryLeftBytes,
+      ].compactMap { $0 }.min(),
       temperatureCelsius: root.names("sys/class/thermal", prefix: "thermal_zone")
         .compactMap { root.int("sys/class/thermal/\($0)/temp") }.max().map { Double($0) / 1000 },
       throttleCount: root.int("sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count").flatMap { UInt64(exactly: $0) },

@@ -60,6 +60,12 @@ public enum Diagnosis {
           .bad, "a container limit allows \(number(quota)) CPUs of \(cpus)",
           "Threads beyond the limit are stopped in mid-work: set --threads \(max(1, Int(quota)))."))
     }
+    if let allowed = environment.container.cpusAllowed, let cpus = environment.cpu.logical, allowed < cpus {
+      findings.append(
+        Finding(
+          .note, "the process may run on \(allowed) CPUs of \(cpus)",
+          "The default of --threads is \(allowed); more would share them."))
+    }
     if conditions.isOnBattery == true {
       findings.append(Finding(.bad, "the machine runs on its battery", "Plug it in: most laptops are slower without."))
     }

@@ -1,4 +1,5 @@
 import Foundation
+import Tensors
 
 #if canImport(Darwin)
   import Darwin
@@ -116,20 +117,10 @@ public struct EnvironmentProbe: Sendable {
   }
 
   private func container() -> EnvironmentRecord.Container {
-    if root.text("sys/fs/cgroup/cgroup.controllers") != nil {
-      let quota = root.text("sys/fs/cgroup/cpu.max")?.split(separator: " ").map(String.init) ?? []
-      let cpus: Double? =
-        if quota.count == 2, let time = Double(quota[0]), let period = Double(quota[1]), period > 0 { time / period } else { nil }
-      return .init(
-        cgroupVersion: 2, cpuQuota: cpus, memoryLimitBytes: root.text("sys/fs/cgroup/memory.max").flatMap { UInt64($0) })
-    }
-    let quota = root.int("sys/fs/cgroup/cpu/cpu.cfs_quota_us")
-    let period = root.int("sys/fs/cgroup/cpu/cpu.cfs_period_us")
-    let cpus: Double? = if let quota, let period, quota > 0, period > 0 { Double(quota) / Double(period) } else { nil }
-    let limit = root.text("sys/fs/cgroup/memory/memory.limit_in_bytes").flatMap { UInt64($0) }
-    let isThere = limit != nil || period != nil
-    // Version 1 writes "no limit" as a number near 2^63.
-    return .init(cgroupVersion: isThere ? 1 : nil, cpuQuota: cpus, memoryLimitBytes: limit.flatMap { $0 < 1 << 60 ? $0 : nil })
+    let limits = ProcessLimits { root.text($0) }
+    return .init(
+      cgroupVersion: limits.cgroupVersion, cpuQuota: limits.cpuQuota, memoryLimitBytes: limits.memoryLimitBytes,
+      cpusAllowed: limits.allowedProcessors)
   }
 
   // MARK: - Darwin
@@ -153,7 +144,7 @@ public struct EnvironmentProbe: Sendable {
           features: Self.arch == "arm64" ? ["asimd"] : [], caches: caches, governor: nil, freqMinHz: nil, freqMaxHz: nil,
           boost: nil, smt: nil),
         memory: .init(totalBytes: ProcessInfo.processInfo.physicalMemory, pageBytes: Self.pageBytes, thp: nil),
-        container: .init(cgroupVersion: nil, cpuQuota: nil, memoryLimitBytes: nil),
+        container: .init(cgroupVersion: nil, cpuQuota: nil, memoryLimitBytes: nil, cpusAllowed: nil),
         virtual: Self.number("kern.hv_vmm_present").map { $0 == 1 }, aslr: nil)
     }
 

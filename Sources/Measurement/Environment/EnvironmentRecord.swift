@@ -76,8 +76,11 @@ public struct EnvironmentRecord: Sendable, Hashable, Codable {
     @NullEncoded public var cpuQuota: Double?
     /// Memory that may be used.
     @NullEncoded public var memoryLimitBytes: UInt64?
+    /// Processors that the process may run on; fewer than there are with `taskset` or a set of its group.
+    @NullEncoded public var cpusAllowed: Int?
 
     private enum CodingKeys: String, CodingKey {
+      case cpusAllowed = "cpus_allowed"
       case cgroupVersion = "cgroup_version"
       case cpuQuota = "cpu_quota"
       case memoryLimitBytes = "memory_limit_bytes"

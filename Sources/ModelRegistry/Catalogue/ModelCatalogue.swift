@@ -65,7 +65,7 @@ public struct ModelCatalogue: Sendable, Hashable {
     do {
       file = try JSONDecoder().decode(File.self, from: data)
     } catch {
-      throw RegistryError(.invalidInput, "\(name): not a catalogue of models: \(error)")
+      throw RegistryError(.invalidInput, "\(name): not a catalogue of models, or a damaged one")
     }
     guard file.schema == Self.schema else {
       throw RegistryError(.invalidInput, "\(name): schema: expected \(Self.schema), found \(file.schema)")

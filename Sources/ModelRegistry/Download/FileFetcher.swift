@@ -1,3 +1,4 @@
+import Checkpoints
 import Foundation
 import Synchronization
 
@@ -20,8 +21,10 @@ struct FileFetcher: Sendable {
   }
 
   let file: ModelFileDescriptor
-  /// Where it's collected; ends in `.part`.
-  let part: URL
+  /// The folder of the download.
+  let folder: URL
+  /// Where it's collected there; ends in `.part`.
+  let part: RelativePath
   let transport: any ModelTransport
   let policy: DownloadPolicy
   /// Told the bytes that are here, whenever they change.
@@ -29,14 +32,16 @@ struct FileFetcher: Sendable {
   /// Told of each retry.
   let onRetry: @Sendable (_ attempt: Int, _ reason: RegistryError, _ delay: Double) -> Void
 
-  private var sidecar: URL { part.appendingPathExtension("json") }
+  private var sidecar: URL { folder.appendingPathComponent(part.text + ".json") }
+  private var name: String { file.url.shown.absoluteString }
 
   /// Brings the file; afterwards it's complete in `part`.
   ///
   /// - Returns: Its size and its SHA-256.
   /// - Throws: ``RegistryError``, `CancellationError`. What is here already is kept, unless it's wrong.
   func fetch() async throws -> (bytes: Int, sha256: String) {
-    let output = try await Blocking.run { try PartFile(path: part.path) }
+    let guarded = try GuardedFolder(folder)
+    let output = try await Blocking.run { stop in try PartFile(in: guarded, part) { try stop.check() } }
     var failures = 0
     var isResumable = output.offset > 0
     var isPieced = isResumable
@@ -91,36 +96,49 @@ struct FileFetcher: Sendable {
       if let validator = known?.validator { headers["If-Range"] = validator }
     }
     let (offset, isResuming) = (output.offset, canResume)
-    let expected = Mutex<Int?>(nil)
-    let isRefused = Mutex(false)
+    let answer = Mutex<Answer?>(nil)
     onBytes(offset, file.sizeBytes ?? known?.total)
     let request = TransferRequest(url: file.url, headers: headers, idleTimeout: policy.idleTimeout)
     try await Self.retryingNetwork {
       try await transport.perform(request) { response in
         if response.status == 416, isResuming {
           // Complete already, or another file by now.
-          guard Self.rangeTotal(response) == offset else { throw changed("the server has no bytes from \(offset) on") }
-          isRefused.withLock { $0 = true }
+          let isWhole = file.sha256 != nil || known?.sha256 != nil || (file.sizeBytes ?? known?.total) == offset
+          guard isWhole, Self.rangeTotal(response) == offset else {
+            throw changed("the server has no bytes from \(offset) on")
+          }
+          answer.withLock { $0 = .nothingMore }
           return
         }
         let total = try take(response, output: output, offset: offset, known: known)
-        expected.withLock { $0 = total }
+        answer.withLock { $0 = .content(total: total) }
         onBytes(output.offset, total)
       } onData: { data in
-        if isRefused.withLock({ $0 }) { return }
-        let total = expected.withLock { $0 }
-        if let total, output.offset + data.count > total {
-          throw RegistryError(.invalidContent, "\(file.url): more than the \(total) bytes that were announced")
+        guard case .content(let total) = answer.withLock({ $0 }) else { return }
+        guard data.count <= (total ?? TransferLength.most) - output.offset else {
+          throw RegistryError(
+            .invalidContent, "\(name): more than the \(total ?? TransferLength.most) bytes that were announced or are allowed")
         }
         try data.withUnsafeBytes { try output.append($0) }
         onBytes(output.offset, total)
       }
     }
-    if isRefused.withLock({ $0 }) { return }
-    if let total = expected.withLock({ $0 }), output.offset < total {
-      throw Again(
-        error: RegistryError(.networkFailed, "\(file.url): the connection ended after \(output.offset) of \(total) bytes"))
+    switch answer.withLock({ $0 }) {
+    case nil: throw Again(error: RegistryError(.networkFailed, "\(name): the connection ended without an answer"))
+    case .nothingMore: return
+    case .content(let total):
+      if let total, output.offset < total {
+        throw Again(
+          error: RegistryError(.networkFailed, "\(name): the connection ended after \(output.offset) of \(total) bytes"))
+      }
     }
+  }
+
+  /// An answer that was accepted; only what comes behind one is the file.
+  private enum Answer {
+    case content(total: Int?)
+    /// All of it is here already.
+    case nothingMore
   }
 
   private static func retryingNetwork(_ body: () async throws -> Void) async throws {
@@ -144,30 +162,36 @@ struct FileFetcher: Sendable {
       }
       if let old = known?.etag, let new = headers["etag"], old != new { throw changed("its tag was \(old), it's \(new) now") }
       try checkSpace(missing: (range.total ?? offset) - offset)
-      return range.total ?? known?.total
+      return range.total ?? known?.total ?? range.end + 1
     case 200:
       if output.offset > 0 { try output.restart() }
-      let total = headers["content-length"].flatMap { Int($0) }
+      let total = try TransferLength.announced(headers["content-length"], by: name)
       if let size = file.sizeBytes, let total, size != total {
-        throw RegistryError(.invalidContent, "\(file.url): expected \(size) bytes, the server has \(total)")
+        throw RegistryError(.invalidContent, "\(name): expected \(size) bytes, the server has \(total)")
+      }
+      if response.endsWithConnection, file.sizeBytes == nil, file.sha256 == nil, Self.toldSum(response) == nil {
+        throw RegistryError(
+          .invalidContent,
+          "\(name): the server tells neither length nor sum, so that a part can't be told from the whole; register the file with "
+            + "its SHA-256 (--sha256)")
       }
       if let total { try checkSpace(missing: total) }
       let remote = Remote(
-        url: file.url, etag: headers["etag"], lastModified: headers["last-modified"], total: total,
+        url: file.url.shown, etag: headers["etag"], lastModified: headers["last-modified"], total: total,
         sha256: Self.toldSum(response))
       try remember(remote)
       return total
     default:
       let error = RegistryError(
-        .httpError, "\(file.url): the server answers \(response.status)\(Self.hint(response.status))",
+        .httpError, "\(name): the server answers \(response.status)\(Self.hint(response.status))",
         httpStatus: response.status)
       guard [408, 425, 429, 500, 502, 503, 504].contains(response.status) else { throw error }
-      throw Again(error: error, serverAsksFor: headers["retry-after"].flatMap { Double($0) })
+      throw Again(error: error, serverAsksFor: HTTPDate.retryAfter(headers))
     }
   }
 
   private func checkSpace(missing bytes: Int) throws {
-    guard let free = policy.freeBytes(part.deletingLastPathComponent()) else { return }
+    guard let free = policy.freeBytes(folder) else { return }
     let check = StorageCheck(bytes: bytes, margin: policy.spaceMargin, freeBytes: free)
     guard check.isAvailable else {
       throw RegistryError(
@@ -178,7 +202,7 @@ struct FileFetcher: Sendable {
 
   private func changed(_ how: String) -> Again {
     Again(
-      error: RegistryError(.invalidContent, "\(file.url): the file changed during the download (\(how))"),
+      error: RegistryError(.invalidContent, "\(name): the file changed during the download (\(how))"),
       isFromTheStart: true)
   }
 
@@ -190,15 +214,15 @@ struct FileFetcher: Sendable {
       throw error
     }
     if let size = file.sizeBytes, output.offset != size {
-      try discard(RegistryError(.invalidContent, "\(file.url): expected \(size) bytes, \(output.offset) arrived"))
+      try discard(RegistryError(.invalidContent, "\(name): expected \(size) bytes, \(output.offset) arrived"))
     }
     if let wanted = (file.sha256 ?? knownRemote()?.sha256)?.lowercased(), wanted != sum {
       try discard(
         RegistryError(
           .checksumMismatch, "\(file.filename): expected SHA-256 \(wanted), found \(sum); the bad file was removed"))
     }
-    if let problem = ContentSanity.problem(output.head, of: file) {
-      try discard(RegistryError(.invalidContent, "\(file.url): \(problem)"))
+    if let problem = ContentCheck.problem(output.head, byteCount: output.offset, of: file) {
+      try discard(RegistryError(.invalidContent, "\(name): \(problem)"))
     }
     if policy.waitsForDisk { try output.flush() }
     return (output.offset, sum)
@@ -208,30 +232,35 @@ struct FileFetcher: Sendable {
 
   private func knownRemote() -> Remote? {
     guard let data = FileManager.default.contents(atPath: sidecar.path),
-      let remote = try? JSONDecoder().decode(Remote.self, from: data), remote.url == file.url
+      let remote = try? JSONDecoder().decode(Remote.self, from: data), remote.url == file.url.shown
     else { return nil }
     return remote
   }
 
   private func remember(_ remote: Remote) throws {
     do {
-      try JSONEncoder().encode(remote).write(to: sidecar, options: .atomic)
+      try AtomicFile.write(try JSONEncoder().encode(remote), to: sidecar.path)
     } catch {
-      throw RegistryError(.storageFailed, "\(sidecar.path): can't be written: \(error.localizedDescription)")
+      throw RegistryError(.storageFailed, "\(error)")
     }
   }
 
   /// `bytes 5-9/10`.
-  static func contentRange(_ text: String?) -> (start: Int, total: Int?)? {
+  static func contentRange(_ text: String?) -> (start: Int, end: Int, total: Int?)? {
     guard let text, text.hasPrefix("bytes ") else { return nil }
-    let parts = text.dropFirst(6).split(separator: "/", omittingEmptySubsequences: false)
-    guard parts.count == 2, let start = parts[0].split(separator: "-").first.flatMap({ Int($0) }) else { return nil }
-    return (start, Int(parts[1]))
+    let parts = text.dropFirst(6).split(separator: "/", omittingEmptySubsequences: false).map { $0.trimming() }
+    guard parts.count == 2 else { return nil }
+    let ends = parts[0].split(separator: "-", omittingEmptySubsequences: false).map { TransferLength.number(String($0)) }
+    let total = TransferLength.number(parts[1])
+    guard ends.count == 2, let start = ends[0], let end = ends[1], total != nil || parts[1] == "*", start <= end,
+      end < total ?? TransferLength.most, total ?? 0 <= TransferLength.most
+    else { return nil }
+    return (start, end, total)
   }
 
   /// `bytes */10`.
   private static func rangeTotal(_ response: TransferResponse) -> Int? {
-    response.headers["content-range"].flatMap { $0.split(separator: "/").last }.flatMap { Int($0) }
+    response.headers["content-range"].flatMap { $0.split(separator: "/").last }.flatMap { TransferLength.number($0.trimming()) }
   }
 
   /// The SHA-256 that a server tells of a large file: Hugging Face, in the tag of what it redirects to.

@@ -1,3 +1,4 @@
+import Checkpoints
 import Foundation
 
 /// Brings a model's files together, checks them, and puts them in place in one step.
@@ -11,6 +12,10 @@ struct ModelInstaller: Sendable {
   private var partial: URL { layout.partial(registration.id) }
   /// Where files are collected.
   private var collected: URL { partial.appendingPathComponent("files") }
+  /// Where an archive is unpacked.
+  private var unpacked: URL { partial.appendingPathComponent("unpacked") }
+  /// What becomes the model's folder.
+  private var staged: URL { partial.appendingPathComponent("install") }
 
   private var archive: (format: ArchiveFormat, structure: ArchiveStructure)? {
     if case .archive(let format, let structure) = registration.artifactType { return (format, structure) }
@@ -24,18 +29,31 @@ struct ModelInstaller: Sendable {
     try layout.prepare()
     let lock = try await exclusive()
     defer { withExtendedLifetime(lock) {} }
+    layout.trash.sweep()
     if InstalledModel(registration, layout).isComplete { return }
+    if try finishEarlier() { return }
     try startFolder()
     let meter = ProgressMeter(files: registration.files, isArchive: archive != nil) { tell(.progress($0)) }
-    let receipt: InstallReceipt
     if registration.artifactType == .folder {
-      receipt = try await copyFolder(meter)
+      try install(try await copyFolder(meter), from: collected)
     } else {
       let files = try await collect(meter)
-      receipt = try await archive == nil ? plainReceipt(files) : unpack(files, meter)
+      if archive == nil {
+        try install(try plainReceipt(files), from: collected)
+      } else {
+        try install(try await unpack(files, meter), from: unpacked)
+      }
     }
-    try install(receipt)
     meter.finish()
+  }
+
+  /// Puts in place what an earlier attempt had ready when it was killed.
+  private func finishEarlier() throws -> Bool {
+    guard let receipt = InstallReceipt.read(staged.appendingPathComponent("receipt.json")),
+      receipt.sourceKey == registration.sourceKey, receipt.isComplete(in: staged.appendingPathComponent("files"))
+    else { return false }
+    try putInPlace()
+    return true
   }
 
   /// Waits until no other process works on the model.
@@ -55,13 +73,14 @@ struct ModelInstaller: Sendable {
     let key = registration.sourceKey
     if FileManager.default.contents(atPath: mark.path) != Data(key.utf8) {
       try FileTree.remove(partial)
-      try FileTree.makeFolder(collected)
-      do { try Data(key.utf8).write(to: mark, options: .atomic) } catch {
-        throw RegistryError(.storageFailed, "\(mark.path): can't be written: \(error.localizedDescription)")
-      }
+      try FileTree.makeFolder(partial)
+      do { try AtomicFile.write(key, to: mark.path) } catch { throw RegistryError(.storageFailed, "\(error)") }
     }
+    // Killed between two steps: all files are there, in the other place.
+    let moved = staged.appendingPathComponent("files")
+    if archive == nil, FileTree.exists(moved), !FileTree.exists(collected) { try FileTree.move(moved, to: collected) }
     try FileTree.makeFolder(collected)
-    for name in ["unpacked", "install"] { try FileTree.remove(partial.appendingPathComponent(name)) }
+    for place in [unpacked, staged] { try FileTree.remove(place) }
   }
 
   // MARK: - Files
@@ -92,6 +111,13 @@ struct ModelInstaller: Sendable {
     error.httpStatus.map { (400..<500).contains($0) } ?? (error.code == .invalidInput)
   }
 
+  private func place(_ path: String) throws(RegistryError) -> RelativePath {
+    guard let relative = RelativePath(path) else {
+      throw RegistryError(.invalidInput, "\(registration.id): '\(path)' is no name that can be stored")
+    }
+    return relative
+  }
+
   private func bring(
     _ file: ModelFileDescriptor, index: Int, target: URL, part: URL, _ meter: ProgressMeter
   ) async throws -> (bytes: Int, sha256: String) {
@@ -99,13 +125,16 @@ struct ModelInstaller: Sendable {
       // Complete since an earlier attempt.
       let sum = try await Blocking.run { stop in try LocalCopy.sum(target) { _ in try stop.check() } }
       meter.update(file: index, done: sum.bytes, total: sum.bytes)
-      return sum
+      return (sum.bytes, sum.sha256)
     }
     let sum: (bytes: Int, sha256: String)
     if file.url.isFileURL {
       let total = FileTree.size(file.url)
+      let (guarded, relative) = (try GuardedFolder(collected), try place(file.filename + ".part"))
       sum = try await Blocking.run { stop in
-        try LocalCopy.copy(file.url, to: part, expecting: file, waitsForDisk: policy.waitsForDisk) { done in
+        try LocalCopy.copy(
+          file.url, to: relative, in: guarded, expecting: file, waitsForDisk: policy.waitsForDisk
+        ) { done in
           try stop.check()
           meter.update(file: index, done: done, total: total)
         }
@@ -113,7 +142,7 @@ struct ModelInstaller: Sendable {
       meter.update(file: index, done: sum.bytes, total: sum.bytes)
     } else {
       sum = try await FileFetcher(
-        file: file, part: part, transport: transport, policy: policy,
+        file: file, folder: collected, part: place(file.filename + ".part"), transport: transport, policy: policy,
         onBytes: { meter.update(file: index, done: $0, total: $1) },
         onRetry: { tell(.retrying(attempt: $0, reason: $1, delaySeconds: $2)) }
       ).fetch()
@@ -159,15 +188,17 @@ struct ModelInstaller: Sendable {
     guard let response = answer.value else { return nil }
     if [404, 410].contains(response.status), !file.isOptional {
       throw RegistryError(
-        .httpError, "\(file.url): the server answers \(response.status) (not there)", httpStatus: response.status)
+        .httpError, "\(file.url.shown): the server answers \(response.status) (not there)", httpStatus: response.status)
     }
-    return response.status == 200 ? response.headers["content-length"].flatMap { Int($0) } : nil
+    guard response.status == 200 else { return nil }
+    return try TransferLength.announced(response.headers["content-length"], by: file.url.shown.absoluteString)
   }
 
   private func checkSpace(_ needed: Int?) throws {
     // An archive is there packed and unpacked at once.
     guard let needed, let free = policy.freeBytes(partial) else { return }
-    let check = StorageCheck(bytes: archive == nil ? needed : needed * 2, margin: policy.spaceMargin, freeBytes: free)
+    let check = StorageCheck(
+      bytes: archive == nil ? needed : needed.addingClamped(needed), margin: policy.spaceMargin, freeBytes: free)
     guard check.isAvailable else {
       throw RegistryError(
         .insufficientStorage,
@@ -186,23 +217,28 @@ struct ModelInstaller: Sendable {
         .invalidInput, "\(source.path): expected a folder, found \(FileTree.exists(source) ? "a file" : "nothing")")
     }
     try FileTree.remove(collected)
-    let names = FileTree.files(below: source)
+    let names = try FileTree.sourceFiles(below: source)
     guard !names.isEmpty else { throw RegistryError(.invalidInput, "\(source.path): there are no files in it") }
-    let total = FileTree.bytes(below: source)
+    let total = FileTree.bytes(of: names, in: source)
+    guard total > 0 else { throw RegistryError(.invalidInput, "\(source.path): all files in it are empty") }
     meter.setTotal(total, file: 0)
     try checkSpace(total)
     let main = try ModelLayout.mainPath(in: source, files: names, structure: .unknown)
+    try FileTree.makeFolder(collected)
+    let guarded = try GuardedFolder(collected)
+    let projector = ModelLayout.projector(names)
     let copied = try await Blocking.run { stop -> [InstallReceipt.File] in
       var before = 0
       return try names.map { name in
-        let target = collected.appendingPathComponent(name)
-        try FileTree.makeFolder(target.deletingLastPathComponent())
-        let sum = try LocalCopy.copy(source.appendingPathComponent(name), to: target, waitsForDisk: policy.waitsForDisk) { done in
+        let sum = try LocalCopy.copy(
+          source.appendingPathComponent(name), to: place(name), in: guarded, waitsForDisk: policy.waitsForDisk
+        ) { done in
           try stop.check()
-          meter.update(file: 0, done: before + done, total: total)
+          meter.update(file: 0, done: before.addingClamped(done), total: total)
         }
-        before += sum.bytes
-        return InstallReceipt.File(path: name, bytes: sum.bytes, sha256: sum.sha256, role: role(of: name, main: main, in: names))
+        before = before.addingClamped(sum.bytes)
+        return InstallReceipt.File(
+          path: name, bytes: sum.bytes, sha256: sum.sha256, role: role(of: name, main: main, projector: projector))
       }
     }
     return InstallReceipt(sourceKey: registration.sourceKey, mainPath: main, files: copied)
@@ -210,7 +246,6 @@ struct ModelInstaller: Sendable {
 
   private func unpack(_ files: [InstallReceipt.File], _ meter: ProgressMeter) async throws -> InstallReceipt {
     guard let archive else { return try plainReceipt(files) }
-    let unpacked = partial.appendingPathComponent("unpacked")
     try FileTree.makeFolder(unpacked)
     let file = collected.appendingPathComponent(files[0].path)
     var limits = ArchiveExtractor.Limits()
@@ -225,15 +260,13 @@ struct ModelInstaller: Sendable {
       }
       let names = outputs.map(\.path)
       let main = try ModelLayout.mainPath(in: unpacked, files: names, structure: archive.structure)
-      let receipt = InstallReceipt(
+      let projector = ModelLayout.projector(names)
+      return InstallReceipt(
         sourceKey: registration.sourceKey, mainPath: main,
         files: outputs.map {
           InstallReceipt.File(
-            path: $0.path, bytes: $0.bytes, sha256: $0.sha256, role: role(of: $0.path, main: main, in: names))
+            path: $0.path, bytes: $0.bytes, sha256: $0.sha256, role: role(of: $0.path, main: main, projector: projector))
         })
-      try FileTree.remove(collected)
-      try FileTree.move(unpacked, to: collected)
-      return receipt
     } catch let error as RegistryError where [.extractionFailed, .unsupportedArchive, .notSupported].contains(error.code) {
       // Another attempt with the same bytes would end the same.
       try FileTree.remove(partial)
@@ -241,9 +274,9 @@ struct ModelInstaller: Sendable {
     }
   }
 
-  private func role(of path: String, main: String, in names: [String]) -> ModelFileDescriptor.Role? {
+  private func role(of path: String, main: String, projector: String?) -> ModelFileDescriptor.Role? {
     if path == main { return .primary }
-    return path == ModelLayout.projector(names) ? .visionProjector : nil
+    return path == projector ? .visionProjector : nil
   }
 
   private func plainReceipt(_ files: [InstallReceipt.File]) throws -> InstallReceipt {
@@ -259,20 +292,22 @@ struct ModelInstaller: Sendable {
 
   // MARK: - In place
 
-  private func install(_ receipt: InstallReceipt) throws {
-    let staged = partial.appendingPathComponent("install")
+  private func install(_ receipt: InstallReceipt, from folder: URL) throws {
     try FileTree.makeFolder(staged)
-    try FileTree.move(collected, to: staged.appendingPathComponent("files"))
+    try FileTree.move(folder, to: staged.appendingPathComponent("files"))
     try receipt.write(staged.appendingPathComponent("receipt.json"))
+    try putInPlace()
+  }
+
+  /// Gives the staged folder its place by one rename.
+  private func putInPlace() throws {
     let target = layout.model(registration.id)
     if FileTree.exists(target) {
       guard let use = try FileLock.take(layout.useLock(registration.id)) else {
         throw RegistryError(.inUse, "\(registration.id): an earlier download of it is loaded; unload it first")
       }
       defer { withExtendedLifetime(use) {} }
-      let old = layout.trash.appendingPathComponent(UUID().uuidString)
-      try FileTree.move(target, to: old)
-      try? FileTree.remove(old)
+      try layout.trash.take(target)
     }
     try FileTree.move(staged, to: target)
     try FileTree.remove(partial)

@@ -14,19 +14,19 @@ final class PartFile: Sendable {
 
   private let path: String
   private let state: Mutex<State>
-  private static let headLength = 256
 
-  /// Opens or makes it; what it holds is kept and summed.
+  /// Opens or makes it below a folder; what it holds is kept and summed.
   ///
+  /// - Parameters:
+  ///   - folder: The folder that it stays in.
+  ///   - relative: Its place there; no link on the way is followed.
+  ///   - isNew: Whether it must not be there.
+  ///   - check: Called now and then while what is there is summed; may throw to stop.
   /// - Throws: ``RegistryError`` `storageFailed`.
-  init(path: String) throws {
-    self.path = path
-    let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
-    guard descriptor >= 0 else {
-      throw RegistryError(.storageFailed, "\(path): can't be opened: \(String(cString: strerror(errno)))")
-    }
-    state = Mutex(State(descriptor: descriptor))
-    try resume()
+  init(in folder: GuardedFolder, _ relative: RelativePath, isNew: Bool = false, check: () throws -> Void = {}) throws {
+    path = relative.text
+    state = Mutex(State(descriptor: try folder.file(relative, isNew: isNew)))
+    if !isNew { try resume(check) }
   }
 
   deinit { state.withLock { _ = close($0.descriptor) } }
@@ -36,10 +36,11 @@ final class PartFile: Sendable {
   var head: [UInt8] { state.withLock { $0.head } }
 
   /// Reads what is there.
-  private func resume() throws {
+  private func resume(_ check: () throws -> Void) throws {
     try state.withLock { state in
       var buffer = [UInt8](repeating: 0, count: 1 << 20)
       while true {
+        try check()
         let count = buffer.withUnsafeMutableBytes { read(state.descriptor, $0.baseAddress, $0.count) }
         if count < 0, errno == EINTR { continue }
         guard count >= 0 else {
@@ -54,7 +55,8 @@ final class PartFile: Sendable {
   private static func take(_ bytes: UnsafeRawBufferPointer, into state: inout State) {
     state.offset += bytes.count
     state.hash.update(bytes)
-    if state.head.count < headLength { state.head += bytes.prefix(headLength - state.head.count) }
+    let wanted = ForeignContent.startLength
+    if state.head.count < wanted { state.head += bytes.prefix(wanted - state.head.count) }
   }
 
   /// Forgets everything.

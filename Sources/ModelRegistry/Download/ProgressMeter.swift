@@ -67,7 +67,7 @@ final class ProgressMeter: Sendable {
       var sum = 0
       for (done, total) in zip(state.done, state.totals) {
         guard let total else { return nil }
-        sum += max(0, total - done)
+        sum = sum.addingClamped(max(0, total.addingClamped(-done)))
       }
       return sum
     }
@@ -77,8 +77,8 @@ final class ProgressMeter: Sendable {
     // Told within the lock, so that the order is right.
     state.withLock { state in
       let isImportant = change(&state)
-      let bytes = state.done.reduce(0, +)
-      let total = state.totals.contains(nil) ? nil : state.totals.reduce(0) { $0 + ($1 ?? 0) }
+      let bytes = state.done.reduce(0) { $0.addingClamped($1) }
+      let total = state.totals.contains(nil) ? nil : state.totals.reduce(0) { $0.addingClamped($1 ?? 0) }
       let share = total.map { $0 > 0 ? min(1, Double(bytes) / Double($0)) : 1 } ?? 0
       var fraction = share * transferShare
       if state.stage == .extracting { fraction = transferShare + (0.99 - transferShare) * state.extracted }

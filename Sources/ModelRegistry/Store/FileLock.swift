@@ -16,7 +16,7 @@ final class FileLock: Sendable {
   /// - Returns: nil when somebody else has it.
   /// - Throws: ``RegistryError`` `storageFailed`.
   static func take(_ path: String, isShared: Bool = false, waits: Bool = false) throws(RegistryError) -> FileLock? {
-    let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
+    let descriptor = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o644)
     guard descriptor >= 0 else {
       throw RegistryError(.storageFailed, "\(path): the lock can't be opened: \(String(cString: strerror(errno)))")
     }

@@ -22,12 +22,18 @@ struct InstallReceipt: Sendable, Hashable, Codable {
 
   static let schema = "genbench.install/1"
 
-  var bytes: Int { files.reduce(0) { $0 + $1.bytes } }
+  var bytes: Int { files.reduce(0) { $0.addingClamped($1.bytes) } }
+
+  /// Whether its paths stay below `files/` and its numbers can be; whoever can write the file writes anything.
+  private var isPlausible: Bool {
+    schema == Self.schema && (mainPath.isEmpty || RelativePath(mainPath) != nil)
+      && files.allSatisfy { RelativePath($0.path) != nil && (0...TransferLength.most).contains($0.bytes) }
+  }
 
   /// The receipt in a model's folder; nil without a readable one.
   static func read(_ url: URL) -> InstallReceipt? {
     guard let data = FileManager.default.contents(atPath: url.path),
-      let receipt = try? JSONDecoder().decode(InstallReceipt.self, from: data), receipt.schema == schema
+      let receipt = try? JSONDecoder().decode(InstallReceipt.self, from: data), receipt.isPlausible
     else { return nil }
     return receipt
   }

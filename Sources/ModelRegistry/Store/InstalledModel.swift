@@ -14,11 +14,14 @@ struct InstalledModel: Sendable {
     receipt = found?.sourceKey == registration.sourceKey ? found : nil
   }
 
+  /// Whether a file or folder is there; a link that leads nowhere isn't one.
+  static func isThere(_ url: URL) -> Bool { FileManager.default.fileExists(atPath: url.path) }
+
   private var files: URL { layout.files(registration.id) }
 
   /// Whether all files are there with their sizes.
   var isComplete: Bool {
-    if registration.artifactType == .builtIn { return registration.files.allSatisfy { $0.isOptional || FileTree.exists($0.url) } }
+    if registration.artifactType == .builtIn { return registration.files.allSatisfy { $0.isOptional || Self.isThere($0.url) } }
     return receipt?.isComplete(in: files) ?? false
   }
 
@@ -33,7 +36,7 @@ struct InstalledModel: Sendable {
   private var localFiles: [ModelDescriptor.LocalFile] {
     guard isComplete else { return [] }
     if registration.artifactType == .builtIn {
-      return registration.files.indices.filter { FileTree.exists(registration.files[$0].url) }
+      return registration.files.indices.filter { Self.isThere(registration.files[$0].url) }
         .map { ModelDescriptor.LocalFile(role: registration.role(of: $0), url: registration.files[$0].url) }
     }
     return (receipt?.files ?? []).compactMap { file in

@@ -37,4 +37,23 @@ public struct ModelFileDescriptor: Sendable, Hashable, Codable {
     self.sha256 = sha256
     self.isOptional = isOptional
   }
+
+  private enum CodingKeys: String, CodingKey { case url, filename, role, sizeBytes, sha256, isOptional }
+
+  /// Writes it with the address as it may be shown: without a password or a token.
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(url.shown, forKey: .url)
+    try container.encode(filename, forKey: .filename)
+    try container.encodeIfPresent(role, forKey: .role)
+    try container.encodeIfPresent(sizeBytes, forKey: .sizeBytes)
+    try container.encodeIfPresent(sha256, forKey: .sha256)
+    try container.encode(isOptional, forKey: .isOptional)
+  }
+
+  /// The same file of another address.
+  func at(_ url: URL) -> ModelFileDescriptor {
+    ModelFileDescriptor(
+      url: url, filename: filename, role: role, sizeBytes: sizeBytes, sha256: sha256, isOptional: isOptional)
+  }
 }

@@ -75,7 +75,7 @@ public struct ModelRegistration: Sendable, Hashable, Codable {
   /// What is transferred, in bytes; nil when it isn't known.
   public var downloadSize: Int? {
     let sizes = files.map(\.sizeBytes)
-    return sizes.contains(nil) ? approximateDownloadSize : sizes.reduce(0) { $0 + ($1 ?? 0) }
+    return sizes.contains(nil) ? approximateDownloadSize : sizes.reduce(0) { $0.addingClamped($1 ?? 0) }
   }
 
   /// What a file is for, told or by its place.
@@ -91,8 +91,54 @@ public struct ModelRegistration: Sendable, Hashable, Codable {
 
   /// What tells one download from another: the same model from elsewhere is another download.
   var sourceKey: String {
-    let lines = files.map { "\($0.filename)\n\($0.url.absoluteString)\n\($0.sha256?.lowercased() ?? "")\n" }
+    let lines = files.map { "\($0.filename)\n\($0.url.shown.absoluteString)\n\($0.sha256?.lowercased() ?? "")\n" }
     return SHA256.hex((lines.joined() + "\(artifactType)").utf8)
+  }
+
+  // MARK: - Addresses that aren't for everybody
+
+  private init(_ other: ModelRegistration, files: [ModelFileDescriptor]) {
+    (id, name, framework, modality) = (other.id, other.name, other.framework, other.modality)
+    (artifactType, memoryRequirement) = (other.artifactType, other.memoryRequirement)
+    approximateDownloadSize = other.approximateDownloadSize
+    self.files = files
+  }
+
+  private func secretKey(_ file: ModelFileDescriptor) -> String { "\(id)\n\(file.filename)" }
+
+  /// The addresses that may not be shown whole.
+  var secretURLs: [String: URL] {
+    Dictionary(files.filter { $0.url.shown != $0.url }.map { (secretKey($0), $0.url) }, uniquingKeysWith: { $1 })
+  }
+
+  /// The same with the addresses whole, as far as they're known.
+  func revealing(_ secrets: [String: URL]) -> ModelRegistration {
+    if secrets.isEmpty { return self }
+    return ModelRegistration(
+      self,
+      files: files.map { file in
+        guard let url = secrets[secretKey(file)], url.shown == file.url.shown else { return file }
+        return file.at(url)
+      })
+  }
+
+  // MARK: - Reading
+
+  private enum CodingKeys: String, CodingKey {
+    case id, name, framework, modality, artifactType, files, memoryRequirement, approximateDownloadSize
+  }
+
+  /// Reads a registration and checks it as a new one.
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    try self.init(
+      id: container.decode(String.self, forKey: .id), name: container.decode(String.self, forKey: .name),
+      framework: container.decode(ModelFramework.self, forKey: .framework),
+      modality: container.decode(ModelModality.self, forKey: .modality),
+      artifactType: container.decode(ModelArtifactType.self, forKey: .artifactType),
+      files: container.decode([ModelFileDescriptor].self, forKey: .files),
+      memoryRequirement: container.decodeIfPresent(Int.self, forKey: .memoryRequirement),
+      approximateDownloadSize: container.decodeIfPresent(Int.self, forKey: .approximateDownloadSize))
   }
 
   // MARK: - Checking
@@ -113,14 +159,17 @@ public struct ModelRegistration: Sendable, Hashable, Codable {
     var names: Set<String> = []
     for file in files {
       try Self.check(file.url, of: "model '\(id)', file '\(file.filename)'")
-      guard Self.isSafe(file.filename) else {
+      // While it's downloaded, its name is longer.
+      guard RelativePath(file.filename + ".part.json") != nil, RelativePath(file.filename) != nil else {
         throw fail("filename '\(file.filename)': expected a relative path without '..' within the model's folder")
       }
       // Two names that differ in case are one file on some disks.
       guard names.insert(file.filename.lowercased()).inserted else {
         throw fail("filename '\(file.filename)' is there twice; give each file its own name")
       }
-      if let size = file.sizeBytes, size < 0 { throw fail("file '\(file.filename)': sizeBytes can't be \(size)") }
+      if let size = file.sizeBytes, !(0...TransferLength.most).contains(size) {
+        throw fail("file '\(file.filename)': sizeBytes can't be \(size)")
+      }
       if let sum = file.sha256, sum.utf8.count != 64 || !sum.allSatisfy(\.isHexDigit) {
         throw fail("file '\(file.filename)': sha256: expected 64 hexadecimal digits, found '\(sum)'")
       }
@@ -128,7 +177,9 @@ public struct ModelRegistration: Sendable, Hashable, Codable {
     guard files.contains(where: { !$0.isOptional }) else { throw fail("files: all are optional; one must be the model") }
     switch artifactType {
     case .builtIn, .folder:
-      guard files.allSatisfy(\.url.isFileURL) else { throw fail("\(artifactType): expected a file URL, found \(files[0].url)") }
+      guard files.allSatisfy(\.url.isFileURL) else {
+        throw fail("\(artifactType): expected a file URL, found \(files[0].url.shown)")
+      }
     case .archive, .singleFile:
       guard files.count == 1 else { throw fail("expected one file, found \(files.count); register it as a multi-file model") }
     case .multiFile: break
@@ -139,21 +190,13 @@ public struct ModelRegistration: Sendable, Hashable, Codable {
     switch url.scheme?.lowercased() {
     case "http", "https":
       guard let host = url.host, !host.isEmpty else {
-        throw RegistryError(.invalidInput, "\(what): URL \(url.absoluteString): expected a host")
+        throw RegistryError(.invalidInput, "\(what): URL \(url.shown): expected a host")
       }
     case "file": break
     default:
       throw RegistryError(
         .invalidInput,
-        "\(what): URL '\(url.absoluteString)': expected https://, http:// or file://, found \(url.scheme ?? "none")")
+        "\(what): URL '\(url.shown)': expected https://, http:// or file://, found \(url.scheme ?? "none")")
     }
-  }
-
-  /// Whether a name stays within the folder that it's put into.
-  static func isSafe(_ name: String) -> Bool {
-    let parts = name.split(separator: "/", omittingEmptySubsequences: false)
-    return !name.isEmpty && name.utf8.count <= 1000 && !name.contains("\\") && !name.contains(":")
-      && !name.unicodeScalars.contains { $0.value < 32 || $0.value == 127 }
-      && parts.allSatisfy { !$0.isEmpty && $0 != "." && $0 != ".." && $0.utf8.count <= 255 }
   }
 }

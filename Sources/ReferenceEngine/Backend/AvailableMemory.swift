@@ -1,32 +1,28 @@
 import Foundation
+import Tensors
 
 /// What the system can still give this process.
 enum AvailableMemory {
   /// Bytes that can be allocated without swapping; nil when the system doesn't tell.
   ///
-  /// Linux: `MemAvailable`, or what the control group leaves when that's less.
+  /// Linux: `MemAvailable`, or what the tightest control group leaves when that's less.
   static func bytes(root: String = "/") -> Int? {
-    let fromSystem = (try? String(contentsOfFile: root + "proc/meminfo", encoding: .utf8)).flatMap { text in
+    let fromSystem = text(root + "proc/meminfo").flatMap { text in
       text.split(separator: "\n").first { $0.hasPrefix("MemAvailable:") }?
-        .split(separator: " ").dropFirst().first.flatMap { Int($0) }.map { $0 << 10 }
+        .split(separator: " ").dropFirst().first.flatMap { UInt64($0) }.map { Int(clamping: $0.multipliedClamped(by: 1024)) }
     }
-    let fromGroup = groupLimit(root: root)
+    let fromGroup = ProcessLimits { text(root + $0) }.memoryLeftBytes.map { Int(clamping: $0) }
     return [fromSystem, fromGroup].compactMap { $0 }.min()
   }
 
-  private static func groupLimit(root: String) -> Int? {
-    let places = [
-      ("sys/fs/cgroup/memory.max", "sys/fs/cgroup/memory.current"),
-      ("sys/fs/cgroup/memory/memory.limit_in_bytes", "sys/fs/cgroup/memory/memory.usage_in_bytes"),
-    ]
-    for (limitFile, usageFile) in places {
-      guard let limit = number(root + limitFile), let usage = number(root + usageFile), limit < 1 << 60 else { continue }
-      return max(0, limit - usage)
-    }
-    return nil
+  private static func text(_ path: String) -> String? {
+    FileManager.default.contents(atPath: path).map { String(decoding: $0, as: UTF8.self) }
   }
+}
 
-  private static func number(_ path: String) -> Int? {
-    (try? String(contentsOfFile: path, encoding: .utf8)).flatMap { Int($0.trimmingCharacters(in: .whitespacesAndNewlines)) }
+extension UInt64 {
+  fileprivate func multipliedClamped(by factor: UInt64) -> UInt64 {
+    let (product, overflow) = multipliedReportingOverflow(by: factor)
+    return overflow ? .max : product
   }
 }

@@ -1,4 +1,5 @@
 import GenBackend
+import Imaging
 import Tensors
 
 /// Refuses requests that contradict themselves or the model: never clamps, never ignores.
@@ -7,7 +8,7 @@ struct ImageRequestValidator {
   let latentChannels: Int
 
   /// The most pixels in either direction.
-  static let largestSide = 8192
+  static let largestSide = ImageLimits.drawing.side
 
   func validate(_ request: ImageRequest) throws(BackendError) {
     if let size = request.size { try check(size) }
@@ -27,6 +28,11 @@ struct ImageRequestValidator {
     if let image = request.image {
       guard image.shape.rank == 4, image.shape[0] == 1, image.shape[1] == 3, image.count > 0 else {
         throw invalid("image: expected shape [1, 3, H, W], found \(image.shape)")
+      }
+      guard image.shape[2] <= Self.largestSide, image.shape[3] <= Self.largestSide else {
+        throw invalid(
+          "image: at most \(Self.largestSide)x\(Self.largestSide), found \(image.shape[3])x\(image.shape[2]); make it smaller first"
+        )
       }
       guard !image.hasNonFinite else { throw invalid("image: holds values that aren't finite") }
     }

@@ -46,9 +46,9 @@ public enum Gnuplot {
   /// - Returns: The drawing; nil without gnuplot, or when it refuses.
   public static func dumb(_ figure: Figure, columns: Int, rows: Int, environment: [String: String]) -> String? {
     guard let executable = executable(environment: environment) else { return nil }
-    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("genbench-plot-\(UUID().uuidString)")
-    guard (try? FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)) != nil else { return nil }
-    defer { try? FileManager.default.removeItem(at: folder) }
+    guard let scratch = try? ScratchFolder("plot") else { return nil }
+    defer { withExtendedLifetime(scratch) {} }
+    let folder = scratch.url
     let script = """
       set encoding utf8
       set key noenhanced

@@ -92,7 +92,8 @@ enum RunSchema {
               "type": "object", "required": ["cgroup_version", "cpu_quota", "memory_limit_bytes"],
               "properties": {
                 "cgroup_version": {"enum": [1, 2, null]}, "cpu_quota": {"$ref": "#/$defs/number_or_null"},
-                "memory_limit_bytes": {"$ref": "#/$defs/bytes_or_null"}
+                "memory_limit_bytes": {"$ref": "#/$defs/bytes_or_null"},
+                "cpus_allowed": {"type": ["integer", "null"], "minimum": 1}
               }
             },
             "virtual": {"type": ["boolean", "null"]}, "aslr": {"type": ["integer", "null"]}

@@ -28,12 +28,17 @@ public struct TransferResponse: Sendable, Hashable {
   public var headers: [String: String]
   /// Header fields of the redirects that led to it, names in lower case, a later one winning.
   public var redirectHeaders: [String: String]
+  /// Whether the content has no end of its own: nobody can tell all of it from a part.
+  public var endsWithConnection: Bool
 
   /// Makes an answer.
-  public init(status: Int, headers: [String: String], redirectHeaders: [String: String] = [:]) {
+  public init(
+    status: Int, headers: [String: String], redirectHeaders: [String: String] = [:], endsWithConnection: Bool = false
+  ) {
     self.status = status
     self.headers = headers
     self.redirectHeaders = redirectHeaders
+    self.endsWithConnection = endsWithConnection
   }
 }
 

@@ -5,7 +5,7 @@ import Synchronization
   import FoundationNetworking
 #endif
 
-/// HTTP and HTTPS by `URLSession`.
+/// HTTP and HTTPS by `URLSession`; redirects are handed on, not followed.
 public struct URLSessionTransport: ModelTransport {
   private let userAgent: String
 
@@ -17,12 +17,13 @@ public struct URLSessionTransport: ModelTransport {
     _ request: TransferRequest, onResponse: @escaping @Sendable (TransferResponse) throws -> Void,
     onData: @escaping @Sendable (Data) throws -> Void
   ) async throws {
-    var urlRequest = URLRequest(url: request.url, timeoutInterval: request.idleTimeout)
+    var urlRequest = URLRequest(url: request.url.withoutUser, timeoutInterval: request.idleTimeout)
     urlRequest.httpMethod = request.method
     urlRequest.cachePolicy = .reloadIgnoringLocalCacheData
     // Ranges and sizes are those of the file, so it mustn't be packed on the way.
     urlRequest.setValue("identity", forHTTPHeaderField: "Accept-Encoding")
     urlRequest.setValue(userAgent, forHTTPHeaderField: "User-Agent")
+    urlRequest.setValue(request.url.basicAuthorization, forHTTPHeaderField: "Authorization")
     for (name, value) in request.headers { urlRequest.setValue(value, forHTTPHeaderField: name) }
 
     let configuration = URLSessionConfiguration.ephemeral
@@ -51,15 +52,13 @@ private final class TransferDelegate: NSObject, URLSessionDataDelegate, Sendable
     var continuation: CheckedContinuation<Void, any Error>?
     /// Why it was stopped from this side.
     var reason: (any Error)?
-    var redirects = 0
-    var redirectHeaders: [String: String] = [:]
+    var hasAnswered = false
   }
 
   private let request: TransferRequest
   private let onResponse: @Sendable (TransferResponse) throws -> Void
   private let onData: @Sendable (Data) throws -> Void
   private let state = Mutex(State())
-  private static let mostRedirects = 10
 
   init(
     request: TransferRequest, onResponse: @escaping @Sendable (TransferResponse) throws -> Void,
@@ -85,27 +84,23 @@ private final class TransferDelegate: NSObject, URLSessionDataDelegate, Sendable
     _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
     newRequest: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
   ) {
-    let count = state.withLock { state in
-      state.redirects += 1
-      state.redirectHeaders.merge(Self.headers(response)) { $1 }
-      return state.redirects
-    }
-    let from = request.url
-    let scheme = newRequest.url?.scheme?.lowercased() ?? ""
-    let target = newRequest.url?.absoluteString ?? "nowhere"
-    if count > Self.mostRedirects {
-      stop(RegistryError(.networkFailed, "\(from): redirected more than \(Self.mostRedirects) times, last to \(target)"))
-    } else if scheme != "https", !(scheme == "http" && from.scheme?.lowercased() == "http") {
-      stop(RegistryError(.networkFailed, "\(from): redirected to \(target), which is less safe; refused"))
-    } else {
-      var next = newRequest
-      for (name, value) in task.originalRequest?.allHTTPHeaderFields ?? [:] { next.setValue(value, forHTTPHeaderField: name) }
-      next.httpMethod = request.method
-      completionHandler(next)
-      return
-    }
+    answer(response)
     completionHandler(nil)
     task.cancel()
+  }
+
+  /// Hands the head of the answer on.
+  private func answer(_ response: HTTPURLResponse) {
+    let isFirst = state.withLock { state in
+      defer { state.hasAnswered = true }
+      return !state.hasAnswered
+    }
+    guard isFirst else { return }
+    do {
+      try onResponse(TransferResponse(status: response.statusCode, headers: Self.headers(response)))
+    } catch {
+      stop(error)
+    }
   }
 
   func urlSession(
@@ -114,19 +109,13 @@ private final class TransferDelegate: NSObject, URLSessionDataDelegate, Sendable
   ) {
     if state.withLock({ $0.reason != nil }) { return completionHandler(.cancel) }
     guard let http = response as? HTTPURLResponse else {
-      stop(RegistryError(.networkFailed, "\(request.url): expected an answer of HTTP, found \(type(of: response))"))
+      stop(RegistryError(.networkFailed, "\(request.url.shown): expected an answer of HTTP, found \(type(of: response))"))
       return completionHandler(.cancel)
     }
-    do {
-      try onResponse(
-        TransferResponse(
-          status: http.statusCode, headers: Self.headers(http), redirectHeaders: state.withLock { $0.redirectHeaders }))
-      completionHandler(.allow)
-    } catch {
-      stop(error)
-      completionHandler(.cancel)
-      dataTask.cancel()
-    }
+    answer(http)
+    let isWanted = state.withLock { $0.reason == nil }
+    completionHandler(isWanted ? .allow : .cancel)
+    if !isWanted { dataTask.cancel() }
   }
 
   func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
@@ -140,6 +129,13 @@ private final class TransferDelegate: NSObject, URLSessionDataDelegate, Sendable
   }
 
   func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+    // On Linux, a redirect without a place to go ends without a word.
+    if error == nil {
+      if let response = task.response as? HTTPURLResponse { answer(response) }
+      if !state.withLock({ $0.hasAnswered }) {
+        stop(RegistryError(.networkFailed, "\(request.url.shown): the connection ended without an answer"))
+      }
+    }
     let (continuation, reason) = state.withLock { state in
       defer { state.continuation = nil }
       return (state.continuation, state.reason)
@@ -147,7 +143,7 @@ private final class TransferDelegate: NSObject, URLSessionDataDelegate, Sendable
     if let reason {
       continuation?.resume(throwing: reason)
     } else if let error {
-      continuation?.resume(throwing: RegistryError(.networkFailed, "\(request.url): \(Self.text(error))"))
+      continuation?.resume(throwing: RegistryError(.networkFailed, "\(request.url.shown): \(Self.text(error))"))
     } else {
       continuation?.resume()
     }
