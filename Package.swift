@@ -61,6 +61,7 @@ let package = Package(
       name: "CSQLite", path: "Sources/CSQLite", pkgConfig: "sqlite3",
       providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
     .target(name: "CPUFeatures", path: "Sources/CPUFeatures"),
+    .target(name: "CProcessGroup", path: "Sources/CProcessGroup"),
 
     // Values and files.
     .target(
@@ -90,6 +91,11 @@ let package = Package(
       name: "VisionLanguageModels",
       dependencies: ["KernelContract", "Kernels", "Tensors", "Checkpoints", "Tokenizers", "Imaging"], swiftSettings: optimised),
     .target(name: "GenBackend", dependencies: ["Tensors"]),
+    // Engines in other processes and on servers, and this one for others.
+    .target(name: "BackendProtocol", dependencies: ["GenBackend", "Checkpoints", "Tensors"]),
+    .target(
+      name: "ExternalBackends", dependencies: ["BackendProtocol", "CProcessGroup", "GenBackend", "Checkpoints", "Imaging", "Tensors"]),
+    .target(name: "Serving", dependencies: ["BackendProtocol", "GenBackend", "Checkpoints", "Tensors"]),
     .target(
       name: "ReferenceEngine",
       dependencies: [
@@ -124,6 +130,7 @@ let package = Package(
         "ReferenceEngine", "GenBackend", "RunAnywhere", "ModelRegistry", "PlaygroundKit", "TSAIKit", "Conformance", "Measurement",
         "Reporting", "Goldens", "Tokenizers", "Schedulers", "Checkpoints",
         "DiffusionModels", "VisionLanguageModels", "Kernels", "KernelContract", "Imaging", "Tensors", "CPUFeatures",
+        "ExternalBackends", "Serving",
       ]),
     .executableTarget(name: "genbench", dependencies: ["GenbenchCLI"]),
     // The worked example, which is a package of its own too; there its name is greeting-cards.
@@ -178,6 +185,11 @@ let package = Package(
       dependencies: [
         "Conformance", "GenbenchCLI", "RunAnywhere", "GenBackend", "Checkpoints", "Goldens", "Imaging", "Tensors", "TestSupport",
       ]),
+    .testTarget(
+      name: "ExternalBackendsTests",
+      dependencies: [
+        "ExternalBackends", "Serving", "BackendProtocol", "GenBackend", "Checkpoints", "Tensors", "TestSupport",
+      ], exclude: ["Engines"]),
     .testTarget(name: "MeasurementTests", dependencies: ["Measurement", "GenBackend", "Goldens", "TestSupport"]),
     .testTarget(
       name: "ReportingTests", dependencies: ["Reporting", "Measurement", "GenBackend", "Checkpoints", "Tensors", "TestSupport"]),
@@ -191,7 +203,7 @@ let package = Package(
 )
 
 // One language mode and one set of checks for all Swift targets.
-for target in package.targets where target.type != .system && target.name != "CPUFeatures" {
+for target in package.targets where target.type != .system && !["CPUFeatures", "CProcessGroup"].contains(target.name) {
   target.swiftSettings =
     (target.swiftSettings ?? []) + [
       .swiftLanguageMode(.v6),

@@ -1,3 +1,5 @@
+package import GenBackend
+
 /// Something that happens while a request runs.
 package enum EventMessage: Sendable {
   /// A stage begins or ends.
@@ -143,6 +145,24 @@ package enum EventMessage: Sendable {
     case .token(let event): try event.encode(to: encoder)
     case .memory(let event): try event.encode(to: encoder)
     case .warning(let event): try event.encode(to: encoder)
+    }
+  }
+}
+
+extension EventMessage {
+  /// The message of a backend's event; nil for a preview that can't be written.
+  package init?(_ event: GenerationEvent, folder: ExchangeFolder) {
+    switch event {
+    case .began(let stage, let index, let timeNs):
+      self = .stage(Stage(stage: stage.rawValue, phase: .begin, index: index, timeNs: timeNs))
+    case .ended(let stage, let index, let timeNs):
+      self = .stage(Stage(stage: stage.rawValue, phase: .end, index: index, timeNs: timeNs))
+    case .progress(let step, let total, let timeNs): self = .progress(Progress(step: step, total: total, timeNs: timeNs))
+    case .preview(let step, let image, let safety):
+      guard let reference = try? folder.write(image, as: "preview") else { return nil }
+      self = .preview(Preview(step: step, image: reference, safety: safety.rawValue))
+    case .token(let id, let text, let timeNs): self = .token(Token(token: id, text: text, timeNs: timeNs))
+    case .warning(let text): self = .warning(Warning(message: text))
     }
   }
 }

@@ -1,4 +1,4 @@
-package import Checkpoints
+import Checkpoints
 import Foundation
 package import GenBackend
 import Synchronization
@@ -74,7 +74,7 @@ package final class ExchangeFolder: Sendable {
       var writer = try SafetensorsStreamWriter(
         path: path + "/" + file,
         entries: [.init(name: name, dtype: .u8, shape: [bitmap.height, bitmap.width, bitmap.channels])])
-      try bitmap.samples.withUnsafeBytes { (bytes) throws(CheckpointError) in try writer.append(bytes: bytes) }
+      try writer.append(bytes: bitmap.samples)
       try writer.finish()
     } catch { throw Self.failure(error) }
     return TensorReference(file: file, tensor: name)

@@ -31,13 +31,14 @@ package enum MessageCoding {
   ///
   /// - Throws: `BackendError` `.invalidInput` with what is wrong.
   package static func header(of line: Data) throws(BackendError) -> Header {
-    let value: JSONValue
-    do {
-      value = try line.withUnsafeBytes { (bytes) throws(CheckpointError) in try JSONValue(parsing: bytes, file: "line") }
-    } catch {
+    let value = line.withUnsafeBytes { bytes in
+      Result { () throws(CheckpointError) in try JSONValue(parsing: bytes, file: "line") }
+    }
+    let object: [String: JSONValue]?
+    do { object = try value.get().object } catch {
       throw BackendError(.invalidInput, "\(error.message) in the line \(excerpt(line))")
     }
-    guard let object = value.object else {
+    guard let object else {
       throw BackendError(.invalidInput, "expected a JSON object, found the line \(excerpt(line))")
     }
     var id: Int?

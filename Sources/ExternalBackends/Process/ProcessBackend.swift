@@ -129,6 +129,7 @@ public final class ProcessBackend: OperatorBackend {
   public func generateImages(_ request: ImageRequest, control: GenerationControl) async throws -> ImageResult {
     try await exclusively(model: request.model, control) { live in
       let model = try await childModel(request.model, live, control)
+      let request = withNoise(request)
       let message = try ImageMessage(request, model: model, folder: live.connection.folder)
       let reply = try await live.connection.request(.generateImages(message), control: control, watch: live.watch)
       guard case .images(let images) = reply.body else { throw Self.unexpected(reply) }
@@ -175,6 +176,24 @@ public final class ProcessBackend: OperatorBackend {
   }
 
   // MARK: - Parts
+
+  /// The request with a seed, and with that seed's noise when the engine takes noise: so all engines start from the same.
+  private func withNoise(_ request: ImageRequest) -> ImageRequest {
+    var request = request
+    let seed = request.seed ?? UInt64(UInt32.random(in: 0 ... .max))
+    request.seed = seed
+    guard let info = state.withLock({ $0.models[request.model]?.info }), info.capabilities.contains(.latentsInput),
+      request.latents == nil, request.image == nil, request.imageCount == 1,
+      let size = request.size ?? info.nativeSizes.first, let source = RandomSource(rawValue: request.randomSource)
+    else { return request }
+    let (height, width) = (size.height / info.sizeMultiple, size.width / info.sizeMultiple)
+    let isSensible = (1...BackendProtocol.largestSide).contains(height) && (1...BackendProtocol.largestSide).contains(width)
+    guard isSensible, size.height % info.sizeMultiple == 0, size.width % info.sizeMultiple == 0 else { return request }
+    var noise = source.makeNoiseSource(seed: seed)
+    request.latents = noise.normals(shape: [1, 4, height, width])
+    request.randomSource = ImageRequest(model: request.model, prompt: "").randomSource
+    return request
+  }
 
   private static func unexpected(_ reply: ProcessConnection.Reply) -> BackendError {
     BackendError(.processingFailed, "the engine answered with '\(reply.body.type)'")

@@ -1,4 +1,5 @@
 import BackendProtocol
+import CProcessGroup
 import Foundation
 import GenBackend
 import Synchronization
@@ -53,23 +54,21 @@ final class ProcessConnection: Sendable {
     self.limits = limits
     let folder = try ExchangeFolder.make()
     var ends: [Int32] = [-1, -1]
-    guard pipe(&ends) == 0 else {
+    let code = genbench_pipe(&ends)
+    guard code == 0 else {
       folder.remove()
-      throw BackendError(.unavailable, "no pipe can be made: \(String(cString: strerror(errno)))")
-    }
-    for end in ends {
-      _ = fcntl(end, F_SETFD, FD_CLOEXEC)
-      _ = fcntl(end, F_SETFL, O_NONBLOCK)
+      throw BackendError(.unavailable, "no pipe can be made: \(String(cString: strerror(code)))")
     }
     do { child = try ChildProcess.start(words, environment: environment) } catch {
-      for end in ends { close(end) }
+      for end in ends { Foundation.close(end) }
       folder.remove()
       throw error
     }
     self.folder = folder
     wakeUp = (ends[0], ends[1])
     let thread = Thread { [self] in
-      ProcessLoop(connection: self, wakeUp: wakeUp.read).run()
+      var loop = ProcessLoop(connection: self, wakeUp: wakeUp.read)
+      loop.run()
     }
     thread.name = "engine process"
     thread.stackSize = 1 << 20

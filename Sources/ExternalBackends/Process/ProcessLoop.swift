@@ -1,6 +1,7 @@
 import BackendProtocol
 import Foundation
 import GenBackend
+import Synchronization
 import Tensors
 
 /// What the thread of a ``ProcessConnection`` does: reads, writes, watches the time, and cleans up.
@@ -238,12 +239,11 @@ struct ProcessLoop {
       guard entry.submission.watch != nil else {
         throw Violation(code: .processingFailed, message: "sent the event '\(event.type)' for \(asked.type), which has none")
       }
-      do {
-        let seen = try pending[id]?.submission.watch?.see(event, nowNs: nowNs)
-        if let seen { entry.submission.control?.onEvent(seen) }
-      } catch {
-        throw Violation(code: .processingFailed, message: (error as? EventWatch.Violation)?.message ?? "\(error)")
+      let seen: GenerationEvent?
+      do { seen = try pending[id]?.submission.watch?.see(event, nowNs: nowNs) } catch {
+        throw Violation(code: .processingFailed, message: error.message)
       }
+      if let seen { entry.submission.control?.onEvent(seen) }
     case .error(let error):
       pending[id] = nil
       complete.append((entry, .failure(error.error)))
