@@ -3,7 +3,7 @@ import Checkpoints
 import Foundation
 public import GenBackend
 import Synchronization
-import Tensors
+public import Tensors
 
 /// Any backend, served as `genbench.backend/1` over two file descriptors.
 ///
@@ -47,10 +47,12 @@ public final class StdioServer: Sendable {
   /// Serves until the client says `bye` or is gone; a running request is cancelled then and waited for.
   ///
   /// From now on the process ignores SIGPIPE: a client that's gone is an error of writing.
-  public func run() async -> End {
+  ///
+  /// - Parameter cancellation: Ends it as if the client were gone.
+  public func run(cancellation: CancellationToken = CancellationToken()) async -> End {
     signal(SIGPIPE, SIG_IGN)
     let bye: Int? = await withCheckedContinuation { continuation in
-      let thread = Thread { [self] in continuation.resume(returning: readAll()) }
+      let thread = Thread { [self] in continuation.resume(returning: readAll(cancellation)) }
       thread.name = "requests"
       thread.stackSize = 4 << 20
       thread.start()
@@ -67,7 +69,7 @@ public final class StdioServer: Sendable {
   // MARK: - Reading
 
   /// Handles lines until the last one; the id of `bye`, nil at the end of the input.
-  private func readAll() -> Int? {
+  private func readAll(_ cancellation: CancellationToken) -> Int? {
     var lines = LineBuffer()
     var buffer = [UInt8](repeating: 0, count: 1 << 16)
     while !output.isBroken {
@@ -78,6 +80,10 @@ public final class StdioServer: Sendable {
       } catch {
         refuse(nil, BackendError(.invalidInput, "a line is longer than \(BackendProtocol.longestLine) bytes"))
         continue
+      }
+      var descriptor = pollfd(fd: input, events: Int16(POLLIN), revents: 0)
+      while poll(&descriptor, 1, 100) <= 0 {
+        if cancellation.isCancelled || output.isBroken { return nil }
       }
       let count = read(input, &buffer, buffer.count)
       if count < 0, errno == EINTR { continue }

@@ -99,7 +99,7 @@ struct ProcessBackendTests {
     var request = ImageRequest(model: model.id, prompt: "x")
     request.seed = 5
     let seeded = try await backend.generateImages(request, control: GenerationControl())
-    var noise = RandomSource.torch.makeNoiseSource(seed: 5)
+    var noise = RandomSource.torch.makeNoiseSource(seed: UInt64(5))
     request.latents = noise.normals(shape: [1, 4, 1, 2])
     let given = try await backend.generateImages(request, control: GenerationControl())
     request.latents = nil

@@ -1,3 +1,4 @@
+public import ExternalBackends
 import Foundation
 public import GenBackend
 import Goldens
@@ -6,12 +7,22 @@ import Measurement
 import ReferenceEngine
 
 extension GenbenchCommandLine {
-  /// Makes the engine that a `--backend` describes.
+  /// Makes the engine that a `--backend` describes; a program isn't started before it's needed.
   ///
+  /// - Parameter processes: Where programs are noted, so that they can be ended with this one.
   /// - Throws: `KernelSelectionError` as a usage error when its kernels can't be had on this machine.
-  public static func makeBackend(_ specification: BackendSpecification) async throws -> any GenBackend {
+  public static func makeBackend(
+    _ specification: BackendSpecification, processes: EngineProcesses? = nil
+  ) async throws -> any GenBackend {
     switch specification.kind {
     case .null: return NullBackend()
+    case .process:
+      var options = try ProcessBackend.Options(command: specification.command ?? "", threads: specification.threads)
+      if let timeoutNs = specification.timeoutNs { options.limits.timeoutNs = timeoutNs }
+      if let silenceNs = specification.silenceNs { options.limits.silenceNs = silenceNs }
+      options.client = ("genbench", version)
+      options.processes = processes
+      return ProcessBackend(options)
     case .reference:
       var options = ReferenceBackend.Options()
       if let name = specification.kernels, let choice = KernelChoice(rawValue: name) { options.kernels = choice }
