@@ -125,8 +125,15 @@ let package = Package(
     .target(
       name: "Reporting", dependencies: ["Measurement", "Conformance", "GenBackend", "Checkpoints", "Tensors", "CSQLite"]),
     .target(
+      name: "Running",
+      dependencies: [
+        "GenBackend", "Measurement", "Reporting", "Goldens", "Conformance", "Schedulers", "KernelContract", "Checkpoints",
+        "Imaging", "Tensors",
+      ]),
+    .target(
       name: "GenbenchCLI",
       dependencies: [
+        "Running",
         "ReferenceEngine", "GenBackend", "RunAnywhere", "ModelRegistry", "PlaygroundKit", "TSAIKit", "Conformance", "Measurement",
         "Reporting", "Goldens", "Tokenizers", "Schedulers", "Checkpoints",
         "DiffusionModels", "VisionLanguageModels", "Kernels", "KernelContract", "Imaging", "Tensors", "CPUFeatures",
@@ -183,7 +190,8 @@ let package = Package(
     .testTarget(
       name: "ConformanceTests",
       dependencies: [
-        "Conformance", "GenbenchCLI", "RunAnywhere", "GenBackend", "Checkpoints", "Goldens", "Imaging", "Tensors", "TestSupport",
+        "Conformance", "GenbenchCLI", "Running", "RunAnywhere", "GenBackend", "Checkpoints", "Goldens", "Imaging", "Tensors",
+        "TestSupport",
       ]),
     .testTarget(
       name: "ExternalBackendsTests",
@@ -194,9 +202,13 @@ let package = Package(
     .testTarget(
       name: "ReportingTests", dependencies: ["Reporting", "Measurement", "GenBackend", "Checkpoints", "Tensors", "TestSupport"]),
     .testTarget(
+      name: "RunningTests",
+      dependencies: ["Running", "Reporting", "Measurement", "GenBackend", "Imaging", "Tensors", "TestSupport"]),
+    .testTarget(
       name: "GenbenchCLITests",
       dependencies: [
-        "GenbenchCLI", "GenBackend", "ModelRegistry", "Conformance", "Imaging", "Measurement", "Reporting", "TestSupport",
+        "GenbenchCLI", "Running", "GenBackend", "ModelRegistry", "Conformance", "Imaging", "Measurement", "Reporting",
+        "TestSupport",
         "Goldens", "Checkpoints", "Tensors",
       ], exclude: ["Snapshots"]),
   ] + fastTargets

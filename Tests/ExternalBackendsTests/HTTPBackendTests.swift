@@ -84,8 +84,8 @@ struct HTTPBackendTests {
     #expect(body["batch_count"]?.int == 2 && body["seed"]?.int == 7 && body["strength"]?.double == 0.25)
     #expect(body["init_image"]?.string?.isEmpty == false && body["mask_image"] == nil)
     await backend.unload(model.id)
-    #expect(await failure { try await backend.generateImages(request, control: control()) }?.code == .notLoaded)
-    #expect(await failure { try await backend.generateText(TextRequest(model: model.id, prompt: "x"), control: control()) }?.code == .notSupported)
+    await expectFailure(.notLoaded) { try await backend.generateImages(request, control: control()) }
+    await expectFailure(.notSupported) { try await backend.generateText(TextRequest(model: model.id, prompt: "x"), control: control()) }
     if case .elsewhere = backend.workPlace {} else { Issue.record("a server's memory isn't this process's") }
   }
 
@@ -110,17 +110,16 @@ struct HTTPBackendTests {
     loads[LoadRequest(path: "/x/small.safetensors", predictionType: "epsilon")] = .notSupported
     loads[LoadRequest(path: "/x/small.safetensors", safety: .required)] = .notSupported
     for (load, code) in loads {
-      #expect(await failure { try await backend.load(load, control: control()) }?.code == code)
+      await expectFailure(code) { try await backend.load(load, control: control()) }
     }
     // The user may say that the server calls the same model by another name.
     var endpoint = server.endpoint
     endpoint.model = "small"
     _ = try await SDServerBackend(endpoint, limits: .patient).load(LoadRequest(path: "/x/folder"), control: control())
     endpoint.model = "large"
-    #expect(
-      await failure { [endpoint] in
+    await expectFailure(.modelNotFound) { [endpoint] in
         try await SDServerBackend(endpoint, limits: .patient).load(LoadRequest(path: "/x/folder"), control: control())
-      }?.code == .modelNotFound)
+      }
   }
 
   @Test(arguments: ["none", "can't cancel"])
@@ -133,7 +132,7 @@ struct HTTPBackendTests {
       await failure { try await backend.generateImages(ImageRequest(model: model.id, prompt: "slowly"), control: log.control()) }
     }
     while try await server.bodies().isEmpty { try await Task.sleep(for: .milliseconds(10)) }
-    #expect(await failure { try await backend.generateImages(ImageRequest(model: model.id, prompt: "x"), control: control()) }?.code == .busy)
+    await expectFailure(.busy) { try await backend.generateImages(ImageRequest(model: model.id, prompt: "x"), control: control()) }
     log.cancellation.cancel()
     #expect(await task.value?.code == .cancelled)
   }
@@ -168,7 +167,7 @@ struct HTTPBackendTests {
     slow.cancellation.cancel()
     #expect(await task.value?.code == .cancelled)
     request.seed = 1 << 33
-    #expect(await failure { [request] in try await backend.generateImages(request, control: control()) }?.code == .notSupported)
+    await expectFailure(.notSupported) { try await backend.generateImages(request, control: control()) }
   }
 
   @Test func a1111WithoutInfo() async throws {
@@ -212,22 +211,20 @@ struct HTTPBackendTests {
     #expect(try await backend.tokenize("é") == [195, 169])
     let candidates = try await backend.candidates(after: [1, 2], count: 2)
     #expect(candidates == [.init(id: 5, logProbability: -0.25), .init(id: 9, logProbability: -2.5)])
-    #expect(await failure { try await backend.candidates(after: [1], count: 0) }?.code == .invalidInput)
+    await expectFailure(.invalidInput) { try await backend.candidates(after: [1], count: 0) }
   }
 
   @Test func llamaServerWithoutEyes() async throws {
     let server = try TestServer("blind")
     let backend = LlamaServerBackend(server.endpoint, limits: .patient)
-    #expect(
-      await failure {
+    await expectFailure(.notSupported) {
         try await backend.load(LoadRequest(path: "small.gguf", projectorPath: "p.gguf"), control: control())
-      }?.code == .notSupported)
+      }
     let model = try await backend.load(LoadRequest(path: "small.gguf"), control: control())
     let image = Bitmap(width: 1, height: 1, samples: [1, 2, 3])
-    #expect(
-      await failure {
+    await expectFailure(.notSupported) {
         try await backend.generateText(TextRequest(model: model.id, prompt: "x", image: image), control: control())
-      }?.code == .notSupported)
+      }
   }
 
   @Test func llamaServerThatLosesIDs() async throws {
@@ -246,7 +243,7 @@ struct HTTPBackendTests {
     #expect(text.text == "Ja, naïve 🎈" && text.ids.isEmpty && text.unavailable["ids"] != nil && text.finishReason == .stop)
     var chosen = TextRequest(model: model.id, prompt: "hi")
     chosen.sampling.topK = 3
-    #expect(await failure { [chosen] in try await backend.generateText(chosen, control: control()) }?.code == .notSupported)
+    await expectFailure(.notSupported) { try await backend.generateText(chosen, control: control()) }
     let painter = try await backend.load(LoadRequest(path: "other", variant: "sd15"), control: control())
     var request = ImageRequest(model: painter.id, prompt: "x")
     request.size = ImageSize(width: 24, height: 16)
@@ -254,7 +251,7 @@ struct HTTPBackendTests {
     let images = try await backend.generateImages(request, control: control())
     #expect(images.images.map(\.bitmap) == [pixels(0, 24, 16), pixels(1, 24, 16)] && images.unavailable["seed"] != nil)
     request.seed = 1
-    #expect(await failure { [request] in try await backend.generateImages(request, control: control()) }?.code == .notSupported)
+    await expectFailure(.notSupported) { try await backend.generateImages(request, control: control()) }
     let bodies = try await server.bodies()
     #expect(bodies.first?["body"]?["model"] == "small" && bodies.last?["body"]?["model"] == "other")
   }

@@ -133,8 +133,8 @@ struct ProcessBackendTests {
     let input = Tensor((0..<200_000).map { Float($0) / 7 }, shape: [2, 100_000])
     let result = try await backend.compute("double", attributes: "{}", inputs: ["x": input])
     #expect(result.outputs["x"]?.elements == input.elements.map { 2 * $0 } && result.elapsedNs == 1000)
-    #expect(await failure { try await backend.compute("triple", attributes: "{}", inputs: [:]) }?.code == .notSupported)
-    #expect(await failure { try await backend.compute("double", attributes: "[]", inputs: [:]) }?.code == .invalidInput)
+    await expectFailure(.notSupported) { try await backend.compute("triple", attributes: "{}", inputs: [:]) }
+    await expectFailure(.invalidInput) { try await backend.compute("double", attributes: "[]", inputs: [:]) }
     await backend.close()
   }
 
@@ -146,21 +146,21 @@ struct ProcessBackendTests {
     #expect(missing == BackendError(.modelNotFound, "/missing: no such model"))
     var request = ImageRequest(model: model.id, prompt: "x")
     request.clipSkip = 1
-    #expect(await failure { try await backend.generateImages(request, control: GenerationControl()) }?.code == .notSupported)
+    await expectFailure(.notSupported) { try await backend.generateImages(request, control: GenerationControl()) }
     request.clipSkip = nil
     request.guidanceScale = .nan
-    #expect(await failure { try await backend.generateImages(request, control: GenerationControl()) }?.code == .invalidInput)
+    await expectFailure(.invalidInput) { try await backend.generateImages(request, control: GenerationControl()) }
     request.guidanceScale = nil
     request.model = ModelID("other")
-    #expect(await failure { try await backend.generateImages(request, control: GenerationControl()) }?.code == .notLoaded)
+    await expectFailure(.notLoaded) { try await backend.generateImages(request, control: GenerationControl()) }
     request.model = model.id
     request.prompt = String(repeating: "x", count: 2 << 20)
-    #expect(await failure { try await backend.generateImages(request, control: GenerationControl()) }?.code == .invalidInput)
+    await expectFailure(.invalidInput) { try await backend.generateImages(request, control: GenerationControl()) }
     request.prompt = "still there"
     _ = try await backend.generateImages(request, control: GenerationControl())
     await backend.unload(model.id)
     await backend.unload(model.id)
-    #expect(await failure { try await backend.generateImages(request, control: GenerationControl()) }?.code == .notLoaded)
+    await expectFailure(.notLoaded) { try await backend.generateImages(request, control: GenerationControl()) }
     await backend.close()
   }
 
@@ -186,7 +186,7 @@ struct ProcessBackendTests {
 
     let already = EventLog()
     already.cancellation.cancel()
-    #expect(await failure { try await backend.generateImages(request, control: already.control()) }?.code == .cancelled)
+    await expectFailure(.cancelled) { try await backend.generateImages(request, control: already.control()) }
 
     let text = EventLog()
     let stopped = await failure {
@@ -208,7 +208,7 @@ struct ProcessBackendTests {
       await failure { try await backend.generateImages(request, control: log.control { _ in signal.yield() }) }
     }
     for await _ in started { break }
-    #expect(await failure { try await backend.generateImages(request, control: GenerationControl()) }?.code == .busy)
+    await expectFailure(.busy) { try await backend.generateImages(request, control: GenerationControl()) }
     // A request of the model is cancelled by unloading it.
     await backend.unload(model.id)
     #expect(await first.value?.code == .cancelled)

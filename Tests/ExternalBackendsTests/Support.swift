@@ -4,6 +4,7 @@ import GenBackend
 import Synchronization
 import Tensors
 import TestSupport
+import Testing
 
 /// The engine of the tests: a Python program that breaks the protocol in one way at a time.
 enum TestEngine {
@@ -68,6 +69,14 @@ func failure(_ work: () async throws -> some Any) async -> BackendError? {
   } catch {
     return error as? BackendError ?? BackendError(.processingFailed, "another error: \(error)")
   }
+}
+
+/// Expects work to fail with a code.
+func expectFailure(
+  _ code: BackendError.Code?, sourceLocation: SourceLocation = #_sourceLocation, _ work: () async throws -> some Any
+) async {
+  let error = await failure(work)
+  #expect(error?.code == code, "\(error?.message ?? "no error")", sourceLocation: sourceLocation)
 }
 
 /// Whether a process or, with a negative number, any of a group is there.

@@ -37,13 +37,6 @@ public final class ProcessBackend: OperatorBackend {
       self.client = client
       self.processes = processes
     }
-
-    /// Makes options out of a command as one types it: words with quotes and backslashes, no shell.
-    ///
-    /// - Throws: `BackendError` `.invalidInput`.
-    public init(command: String, threads: Int? = nil, limits: ProcessLimits = ProcessLimits()) throws(BackendError) {
-      self.init(words: try CommandWords.split(command), threads: threads, limits: limits)
-    }
   }
 
   private struct Model {
