@@ -12,7 +12,7 @@ final class TestServer {
   private let process = Process()
   private let input = Pipe()
 
-  init(_ mistake: String = "none", at path: String = "", settings: String = "") throws {
+  init(_ mistake: String = "none", at path: String = "", settings: String = "") async throws {
     let output = Pipe()
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
     let script = Fixtures.packageFolder.appendingPathComponent("Tests/ExternalBackendsTests/Engines/server.py").path
@@ -21,13 +21,19 @@ final class TestServer {
     process.standardOutput = output
     process.standardError = Pipe()
     try process.run()
-    var line = Data()
-    while !line.contains(UInt8(ascii: "\n")) {
-      let more = output.fileHandleForReading.availableData
-      try #require(!more.isEmpty, "the server didn't start")
-      line += more
+    // A thread that waits for the port: one of Swift's own pool is missing to all other tests.
+    let port: String = await withCheckedContinuation { continuation in
+      Thread.detachNewThread {
+        var line = Data()
+        while !line.contains(UInt8(ascii: "\n")) {
+          let more = output.fileHandleForReading.availableData
+          if more.isEmpty { break }
+          line += more
+        }
+        continuation.resume(returning: String(decoding: line, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines))
+      }
     }
-    let port = String(decoding: line, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
+    try #require(!port.isEmpty, "the server didn't start")
     endpoint = try HTTPEndpoint("127.0.0.1:\(port)\(settings)")
   }
 
@@ -45,7 +51,7 @@ extension HTTPLimits {
 }
 
 /// Engines behind servers, well-behaved.
-@Suite(.enabled(if: TestEngine.isThere, "python3 isn't installed"))
+@Suite(.enabled(if: TestEngine.isThere, "python3 isn't installed"), .timeLimit(.minutes(15)))
 struct HTTPBackendTests {
   private func pixels(_ seed: Int, _ width: Int, _ height: Int) -> Bitmap {
     var samples: [UInt8] = []
@@ -56,7 +62,7 @@ struct HTTPBackendTests {
   private func control() -> GenerationControl { GenerationControl() }
 
   @Test func sdServer() async throws {
-    let server = try TestServer()
+    let server = try await TestServer()
     let backend = SDServerBackend(server.endpoint, limits: .patient)
     #expect(try await backend.info.name == "stable-diffusion.cpp")
     let model = try await backend.load(LoadRequest(path: "/x/small.safetensors", variant: "sd15"), control: control())
@@ -90,7 +96,7 @@ struct HTTPBackendTests {
   }
 
   @Test func refusesWhatAServerCanNotBeTold() async throws {
-    let server = try TestServer()
+    let server = try await TestServer()
     let backend = SDServerBackend(server.endpoint, limits: .patient)
     let model = try await backend.load(LoadRequest(path: "/x/small.safetensors"), control: control())
     let changes: [@Sendable (inout ImageRequest) -> Void] = [
@@ -124,7 +130,7 @@ struct HTTPBackendTests {
 
   @Test(arguments: ["none", "can't cancel"])
   func sdServerCancels(_ mistake: String) async throws {
-    let server = try TestServer(mistake)
+    let server = try await TestServer(mistake)
     let backend = SDServerBackend(server.endpoint, limits: .patient)
     let model = try await backend.load(LoadRequest(path: "/x/small.safetensors"), control: control())
     let log = EventLog()
@@ -138,7 +144,7 @@ struct HTTPBackendTests {
   }
 
   @Test func a1111() async throws {
-    let server = try TestServer()
+    let server = try await TestServer()
     let backend = A1111Backend(server.endpoint, limits: .patient)
     let model = try await backend.load(LoadRequest(path: "/x/small.safetensors", variant: "sd15"), control: control())
     var request = ImageRequest(model: model.id, prompt: "steps")
@@ -171,7 +177,7 @@ struct HTTPBackendTests {
   }
 
   @Test func a1111WithoutInfo() async throws {
-    let server = try TestServer("no info")
+    let server = try await TestServer("no info")
     let backend = A1111Backend(server.endpoint, limits: .patient)
     let model = try await backend.load(LoadRequest(path: "small.safetensors"), control: control())
     let result = try await backend.generateImages(ImageRequest(model: model.id, prompt: "x"), control: control())
@@ -179,7 +185,7 @@ struct HTTPBackendTests {
   }
 
   @Test func llamaServer() async throws {
-    let server = try TestServer()
+    let server = try await TestServer()
     let backend = LlamaServerBackend(server.endpoint, limits: .patient)
     let info = try await backend.info
     #expect(info.name == "llama.cpp" && info.version == "b123-abc" && info.capabilities.contains(.imageUnderstanding))
@@ -215,7 +221,7 @@ struct HTTPBackendTests {
   }
 
   @Test func llamaServerWithoutEyes() async throws {
-    let server = try TestServer("blind")
+    let server = try await TestServer("blind")
     let backend = LlamaServerBackend(server.endpoint, limits: .patient)
     await expectFailure(.notSupported) {
         try await backend.load(LoadRequest(path: "small.gguf", projectorPath: "p.gguf"), control: control())
@@ -228,7 +234,7 @@ struct HTTPBackendTests {
   }
 
   @Test func llamaServerThatLosesIDs() async throws {
-    let server = try TestServer("lost ids")
+    let server = try await TestServer("lost ids")
     let backend = LlamaServerBackend(server.endpoint, limits: .patient)
     let model = try await backend.load(LoadRequest(path: "small.gguf"), control: control())
     let result = try await backend.generateText(TextRequest(model: model.id, prompt: "x", maxTokens: 3), control: control())
@@ -236,7 +242,7 @@ struct HTTPBackendTests {
   }
 
   @Test func openAI() async throws {
-    let server = try TestServer()
+    let server = try await TestServer()
     let backend = OpenAIBackend(server.endpoint, limits: .patient)
     let model = try await backend.load(LoadRequest(path: "small"), control: control())
     let text = try await backend.generateText(TextRequest(model: model.id, prompt: "hi", maxTokens: 9), control: control())
@@ -258,7 +264,7 @@ struct HTTPBackendTests {
 
   @Test func noServer() async throws {
     // A port that was free a moment ago.
-    let server = try TestServer()
+    let server = try await TestServer()
     let endpoint = server.endpoint
     _ = consume server
     for _ in 0..<2000 {
@@ -285,7 +291,7 @@ struct HTTPBackendTests {
 }
 
 /// Servers that break HTTP or their own interface: a clear error each time, never a hang.
-@Suite(.enabled(if: TestEngine.isThere, "python3 isn't installed"))
+@Suite(.enabled(if: TestEngine.isThere, "python3 isn't installed"), .timeLimit(.minutes(15)))
 struct HTTPMisbehaviourTests {
   typealias Mistake = MisbehaviourTests.Mistake
 
@@ -319,7 +325,7 @@ struct HTTPMisbehaviourTests {
 
   @Test(arguments: mistakes)
   func images(_ mistake: Mistake) async throws {
-    let server = try TestServer(mistake.name)
+    let server = try await TestServer(mistake.name)
     var limits = HTTPLimits.patient
     limits.longestBody = 1 << 20
     let backend = SDServerBackend(server.endpoint, limits: limits)
@@ -340,7 +346,7 @@ struct HTTPMisbehaviourTests {
 
   @Test(arguments: streams, [true, false])
   func text(_ mistake: Mistake, _ isLlama: Bool) async throws {
-    let server = try TestServer(mistake.name)
+    let server = try await TestServer(mistake.name)
     let backend: any GenBackend =
       isLlama ? LlamaServerBackend(server.endpoint, limits: .patient) : OpenAIBackend(server.endpoint, limits: .patient)
     let model = try await backend.load(LoadRequest(path: "small"), control: GenerationControl())
@@ -358,7 +364,7 @@ struct HTTPMisbehaviourTests {
 
   @Test(arguments: llamas)
   func llama(_ mistake: Mistake) async throws {
-    let server = try TestServer(mistake.name)
+    let server = try await TestServer(mistake.name)
     let backend = LlamaServerBackend(server.endpoint, limits: .patient)
     let model = try await backend.load(LoadRequest(path: "small"), control: GenerationControl())
     let error = await failure {
@@ -370,7 +376,7 @@ struct HTTPMisbehaviourTests {
 
   @Test(arguments: ["hangs", "hangs in the stream"])
   func silence(_ mistake: String) async throws {
-    let server = try TestServer(mistake, at: "/completion")
+    let server = try await TestServer(mistake, at: "/completion")
     var limits = HTTPLimits.patient
     let model = try await LlamaServerBackend(server.endpoint, limits: limits).load(
       LoadRequest(path: "small"), control: GenerationControl())
@@ -391,7 +397,7 @@ struct HTTPMisbehaviourTests {
   /// A cancelled request ends at once, whatever the server does.
   @Test(arguments: ["hangs", "hangs in the stream", "slow stream"])
   func cancels(_ mistake: String) async throws {
-    let server = try TestServer(mistake, at: "/completion")
+    let server = try await TestServer(mistake, at: "/completion")
     let backend = LlamaServerBackend(server.endpoint, limits: .patient)
     let model = try await backend.load(LoadRequest(path: "small"), control: GenerationControl())
     let log = EventLog()

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Engines that break the protocol: a clear error each time, never a hang, and nothing is left of them.
-@Suite(.enabled(if: TestEngine.isThere, "python3 isn't installed"))
+@Suite(.enabled(if: TestEngine.isThere, "python3 isn't installed"), .timeLimit(.minutes(15)))
 struct MisbehaviourTests {
   /// A mistake during an image, and what the error says of it.
   struct Mistake: Sendable, CustomTestStringConvertible {

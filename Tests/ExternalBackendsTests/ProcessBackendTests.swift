@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// An engine in a child process, well-behaved.
-@Suite(.enabled(if: TestEngine.isThere, "python3 isn't installed"))
+@Suite(.enabled(if: TestEngine.isThere, "python3 isn't installed"), .timeLimit(.minutes(15)))
 struct ProcessBackendTests {
   @Test func tellsWhatItIs() async throws {
     let backend = TestEngine.backend()
