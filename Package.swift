@@ -62,6 +62,7 @@ let package = Package(
       name: "CSQLite", path: "Sources/CSQLite", pkgConfig: "sqlite3",
       providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
     .target(name: "CPUFeatures", path: "Sources/CPUFeatures"),
+    .target(name: "CProcessGroup", path: "Sources/CProcessGroup"),
 
     // Values and files.
     .target(name: "JSON", swiftSettings: optimised),
@@ -92,6 +93,11 @@ let package = Package(
       name: "VisionLanguageModels",
       dependencies: ["KernelContract", "Kernels", "Tensors", "Checkpoints", "Tokenizers", "Imaging"], swiftSettings: optimised),
     .target(name: "GenBackend", dependencies: ["Schedulers", "Tensors"]),
+    // Engines in other processes and on servers, and this one for others.
+    .target(name: "BackendProtocol", dependencies: ["JSON", "GenBackend", "Checkpoints", "Tensors"]),
+    .target(
+      name: "ExternalBackends", dependencies: ["BackendProtocol", "CProcessGroup", "GenBackend", "Checkpoints", "Imaging", "Tensors"]),
+    .target(name: "Serving", dependencies: ["BackendProtocol", "GenBackend", "Checkpoints", "Tensors"]),
     .target(
       name: "ReferenceEngine",
       dependencies: [
@@ -148,6 +154,7 @@ let package = Package(
         "ConformanceAdapters", "ConformanceDoubles", "ConformanceSelfTest", "Measurement", "Reporting", "Markup", "Goldens",
         "ReferenceNumerics", "Tokenizers", "Schedulers", "Checkpoints",
         "DiffusionModels", "VisionLanguageModels", "Kernels", "KernelContract", "Imaging", "Tensors", "CPUFeatures",
+        "ExternalBackends", "Serving",
       ]),
     .executableTarget(name: "genbench", dependencies: ["GenbenchCLI"]),
     // The worked example, which is a package of its own too; there its name is greeting-cards.
@@ -217,6 +224,11 @@ let package = Package(
     .testTarget(name: "MarkupTests", dependencies: ["Markup", "TestSupport"]),
     .testTarget(name: "MeasurementTests", dependencies: ["Measurement", "Tensors", "GenBackend", "Goldens", "TestSupport"]),
     .testTarget(
+      name: "ExternalBackendsTests",
+      dependencies: [
+        "ExternalBackends", "Serving", "BackendProtocol", "GenBackend", "Checkpoints", "Tensors", "TestSupport",
+      ], exclude: ["Engines"]),
+    .testTarget(
       name: "ReportingTests", dependencies: ["Reporting", "Measurement", "GenBackend", "Checkpoints", "Tensors", "TestSupport"]),
     .testTarget(
       name: "RunningTests",
@@ -233,7 +245,7 @@ let package = Package(
 )
 
 // One language mode and one set of checks for all Swift targets.
-for target in package.targets where target.type != .system && target.name != "CPUFeatures" {
+for target in package.targets where target.type != .system && !["CPUFeatures", "CProcessGroup"].contains(target.name) {
   target.swiftSettings =
     (target.swiftSettings ?? []) + [
       .swiftLanguageMode(.v6),

@@ -27,6 +27,12 @@ public protocol GenBackend: Sendable {
   ///
   /// - Throws: As ``generateImages(_:control:)``.
   func generateText(_ request: TextRequest, control: GenerationControl) async throws -> TextResult
+
+  /// Where the work is done; quick, and safe from any thread.
+  var workPlace: WorkPlace { get }
+
+  /// Ends what the backend holds beside its models: processes, connections. It can't be used afterwards.
+  func close() async
 }
 
 /// How a running request is watched and stopped.

@@ -127,6 +127,8 @@ public struct ImageResult: Sendable {
   public var droppedTokens: Int
   /// The trace, when one was asked for; see docs/formats.md for its names.
   public var trace: [String: Tensor]
+  /// What the engine's interface can't tell, by name, with the reason; never estimated.
+  public var unavailable: [String: String] = [:]
 
   /// Makes a result.
   public init(

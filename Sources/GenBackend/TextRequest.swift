@@ -109,6 +109,8 @@ public struct TextResult: Sendable, Hashable, Codable {
   public var prefillTokensPerSecond: Double?
   /// Tokens after the first over the time after the first; nil with fewer than two tokens.
   public var decodeTokensPerSecond: Double?
+  /// What the engine's interface can't tell, by name, with the reason; never estimated.
+  public var unavailable: [String: String] = [:]
 
   /// Makes a result.
   public init(

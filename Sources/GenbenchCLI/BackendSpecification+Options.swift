@@ -5,8 +5,9 @@ extension BackendSpecification {
   /// The options that commands with an engine share.
   static let options: [CommandOption] = [
     .value(
-      "backend", "spec", "The engine: ref, or with settings as in ref:threads=1; null does nothing.", default: "ref",
-      section: "ENGINE"),
+      "backend", "spec",
+      "The engine: ref, or with settings as in ref:threads=1; proc:COMMAND, a program that speaks genbench.backend/1; a server, "
+        + "sdcpp+http://HOST:PORT, llama+http, openai+http or a1111+http; null does nothing.", default: "ref", section: "ENGINE"),
     .value(
       "kernels", "set", "The operators: SIMD and threads, or plain loops with sums in Double.", default: "fast",
       values: RunPlan.Kernels.allCases.map(\.rawValue), section: "ENGINE"),
@@ -20,5 +21,9 @@ extension BackendSpecification {
     }
     kernels = values.string("kernels").flatMap { RunPlan.Kernels(rawValue: $0) } ?? kernels
     threads = try values.int("threads", in: 1...1024) ?? threads
+    if kernels != nil, kind != .reference, kind != .null {
+      throw UsageError("--kernels belongs to the engine in the box; leave it out with \(kind.rawValue)")
+    }
+    if threads != nil, kind.isServer { throw UsageError("--threads is set where a server is started; leave it out") }
   }
 }

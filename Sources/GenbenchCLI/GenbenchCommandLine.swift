@@ -1,3 +1,4 @@
+import ExternalBackends
 import Foundation
 import GenBackend
 import Reporting
@@ -13,10 +14,13 @@ public enum GenbenchCommandLine {
     let environment = ProcessInfo.processInfo.environment
     let interrupts = Interrupts()
     let sources = interrupts.listen()
+    let processes = EngineProcesses()
     let context = CommandContext(
       console: Console(style: .detect(environment: environment)), environment: environment,
-      words: Array(CommandLine.arguments.dropFirst()), interrupts: interrupts, executable: ownPath(), makeBackend: makeBackend)
+      words: Array(CommandLine.arguments.dropFirst()), interrupts: interrupts, executable: ownPath(),
+      makeBackend: { try await makeBackend($0, processes: processes) })
     let status = await run(context)
+    await processes.close()
     withExtendedLifetime(sources) {}
     exit(status.code)
   }

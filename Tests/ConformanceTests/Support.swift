@@ -24,7 +24,7 @@ enum Subjects {
 
   private static let made = Result {
     try ConformSubjects(
-      backend: BackendSpecification(threads: 2), fixtures: Fixtures.folder, makeBackend: GenbenchCommandLine.makeBackend,
+      backend: BackendSpecification(threads: 2), fixtures: Fixtures.folder, makeBackend: { try await GenbenchCommandLine.makeBackend($0) },
       judgesMemory: false
     ).allOverEngine()
   }

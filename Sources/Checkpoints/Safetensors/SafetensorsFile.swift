@@ -22,8 +22,18 @@ public struct SafetensorsFile: WeightSource {
   /// Opens a file and checks its whole header: lengths, types, shapes, offsets, overlaps, gaps.
   ///
   /// - Throws: ``CheckpointError``.
-  public init(path: String) throws(CheckpointError) {
-    let file = try MappedFile(path: path)
+  public init(path: String) throws(CheckpointError) { try self.init(try MappedFile(path: path)) }
+
+  /// Reads the file of another program into memory and checks its header as ``init(path:)`` does; links aren't followed.
+  ///
+  /// - Parameter longest: The most bytes that are read.
+  /// - Throws: ``CheckpointError``.
+  public init(copying path: String, longest: Int) throws(CheckpointError) {
+    try self.init(try MappedFile(copying: path, longest: longest))
+  }
+
+  private init(_ file: MappedFile) throws(CheckpointError) {
+    let path = file.path
     func invalid(_ message: String) -> CheckpointError { CheckpointError(.invalid, file: path, message) }
     if let problem = ForeignContent.problem(
       file.bytes.prefix(ForeignContent.startLength), byteCount: max(file.bytes.count, file.bytes.isEmpty ? 0 : 10),

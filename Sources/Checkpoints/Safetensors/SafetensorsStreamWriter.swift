@@ -80,6 +80,17 @@ public struct SafetensorsStreamWriter: ~Copyable {
     next += 1
   }
 
+  /// Appends the next tensor of `u8`.
+  ///
+  /// - Throws: As ``append(bytes:)``.
+  public mutating func append(bytes: [UInt8]) throws(CheckpointError) {
+    guard next < entries.count, entries[next].dtype == .u8, entries[next].shape.elementCount == bytes.count else {
+      throw CheckpointError(.invalid, file: path, "\(bytes.count) bytes aren't the next tensor")
+    }
+    try stream.write(bytes)
+    next += 1
+  }
+
   /// Appends the next tensor, rounded to the type of its entry (`f32`, `f16` or `bf16`).
   ///
   /// - Throws: ``CheckpointError``: `.invalid` when the shape isn't that of the next entry, `.unsupported` for other types,

@@ -8,8 +8,7 @@ struct GenbenchCommand: Command {
     subcommands: [
       RunCommand.self, ConformCommand.self, CompareCommand.self, BaselineCommand.self, CalibrateCommand.self, ReportCommand.self,
       PlotCommand.self, HistoryCommand.self, DiffCommand.self, DoctorCommand.self, SchemaCommand.self, GenerateCommand.self,
-      DescribeCommand.self, CompleteCommand.self,
-      TokenizeCommand.self,
+      DescribeCommand.self, CompleteCommand.self, ServeStdioCommand.self, TokenizeCommand.self,
       ScheduleCommand.self, LatentsCommand.self, ModelsCommand.self,
     ],
     defaultSubcommand: "run")

@@ -90,7 +90,8 @@ struct RunCommand: Command {
       .flag("json", "Print run.json in place of the table.", section: "FILES"),
       .flag("dry-run", "Print the plan and stop.", section: "FILES"),
       .value(
-        "backend", "spec", "The engine: ref, or with settings as in ref:threads=1; null does nothing.", default: "ref",
+"backend", "list",
+        "Engines, measured in turns: ref, ref:threads=1, proc:COMMAND, llama+http://HOST:PORT …; null does nothing.", default: "ref",
         isRepeatable: true, section: "ENGINE"),
       .value("kernels", "list", "The operators: fast, reference.", default: "fast", isRepeatable: true, section: "ENGINE"),
       .value("threads", "list", "Worker threads.", default: "one a core", isRepeatable: true, section: "ENGINE"),
@@ -153,7 +154,11 @@ struct RunCommand: Command {
     // A comma within a backend's settings or a path is its own.
     try axes.set(.model, models)
     try axes.set(.mmproj, values.strings("mmproj"))
-    try axes.set(.backend, values.strings("backend"))
+    let backends = values.strings("backend").flatMap(BackendSpecification.list)
+    // Several engines are measured in turns, as sides.
+    if backends.count > 1, !sides.isEmpty { throw UsageError("--side belongs to one --backend; give sides backend=… of their own") }
+    let engines = backends.count > 1 ? try RunSide.engines(backends) : []
+    if engines.isEmpty { try axes.set(.backend, backends) }
     for (axis, option) in [
       (RunAxis.variant, "variant"), (.steps, "steps"), (.batch, "batch"), (.maxTokens, "max-tokens"), (.threads, "threads"),
       (.size, "size"), (.scheduler, "scheduler"), (.guidanceScale, "guidance-scale"), (.scenario, "scenario"),
@@ -182,7 +187,7 @@ struct RunCommand: Command {
     var options: [String: String] = [:]
     for name in RunRequest.optionNames { options[name] = values.string(name) }
     var request = try RunRequest(
-      axes: axes, sides: try sides.map { try RunSide(parsing: $0) }, options: options, isFullSize: isFullSize)
+      axes: axes, sides: try engines + sides.map { try RunSide(parsing: $0) }, options: options, isFullSize: isFullSize)
     request.fixtures = values.string("fixtures")
     request.image = values.string("image")
     request.keepsImages = values.flag("images") ?? true

@@ -1,35 +1,56 @@
 import Foundation
+public import GenBackend
 
 #if canImport(Darwin)
   import Darwin
 #endif
 
-/// Reads the memory of this process.
+/// Reads the memory of the processes that do an engine's work.
 public struct MemoryProbe: Sendable {
   private let root: SystemRoot
+  private let workPlace: @Sendable () -> WorkPlace
+  private let group: ProcessGroupMemory
 
-  /// Makes a probe.
-  public init(root: SystemRoot = SystemRoot()) { self.root = root }
+  /// Makes a probe of this process.
+  public init(root: SystemRoot = SystemRoot()) { self.init(root: root) { .thisProcess } }
 
-  /// The memory now.
+  /// Makes a probe of wherever the work is done at the moment of a reading.
+  public init(root: SystemRoot = SystemRoot(), workPlace: @escaping @Sendable () -> WorkPlace) {
+    self.root = root
+    self.workPlace = workPlace
+    group = ProcessGroupMemory(root: root)
+  }
+
+  /// The memory now: of this process, or of all processes of the engine's group together; nothing where that can't be told.
+  ///
+  /// Pages that processes of a group share count once for each of them.
   public func read() -> MemoryReading {
+    switch workPlace() {
+    case .thisProcess: readThisProcess()
+    case .processGroup(let leader): group.read(leader)
+    case .elsewhere: MemoryReading()
+    }
+  }
+
+  private func readThisProcess() -> MemoryReading {
     #if canImport(Darwin)
       return Self.readTask()
     #else
-      // `status` is cheap; `smaps_rollup` walks every page, which takes tens of milliseconds with gigabytes mapped.
-      let status = root.table("proc/self/status")
-      var mapped = SystemRoot.bytes(kilobytes: status["RssFile"])
-      if let file = mapped, let shared = SystemRoot.bytes(kilobytes: status["RssShmem"]) { mapped = file + shared }
-      return MemoryReading(
-        residentBytes: SystemRoot.bytes(kilobytes: status["VmRSS"]),
-        anonymousBytes: SystemRoot.bytes(kilobytes: status["RssAnon"]), mappedBytes: mapped,
-        peakResidentBytes: SystemRoot.bytes(kilobytes: status["VmHWM"]))
+      return MemoryReading(status: root.table("proc/self/status"))
     #endif
   }
 
   /// Lets the peak count from now on; false where the system can't.
   @discardableResult
   public func resetPeak() -> Bool {
+    switch workPlace() {
+    case .thisProcess: resetPeakOfThisProcess()
+    case .processGroup(let leader): group.resetPeak(leader)
+    case .elsewhere: false
+    }
+  }
+
+  private func resetPeakOfThisProcess() -> Bool {
     #if canImport(Darwin)
       return false
     #else

@@ -19,3 +19,15 @@ public struct MemoryReading: Sendable, Hashable {
     self.peakResidentBytes = peakResidentBytes
   }
 }
+
+extension MemoryReading {
+  /// Reads the lines of `/proc/N/status`, which is cheap; `smaps_rollup` walks every page, which takes tens of milliseconds with
+  /// gigabytes mapped.
+  init(status: [String: String]) {
+    var mapped = SystemRoot.bytes(kilobytes: status["RssFile"])
+    if let file = mapped, let shared = SystemRoot.bytes(kilobytes: status["RssShmem"]) { mapped = file + shared }
+    self.init(
+      residentBytes: SystemRoot.bytes(kilobytes: status["VmRSS"]), anonymousBytes: SystemRoot.bytes(kilobytes: status["RssAnon"]),
+      mappedBytes: mapped, peakResidentBytes: SystemRoot.bytes(kilobytes: status["VmHWM"]))
+  }
+}

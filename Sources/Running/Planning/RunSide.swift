@@ -5,6 +5,27 @@ package struct RunSide: Sendable, Hashable {
   var executable: String?
   var environment: [String: String] = [:]
 
+  /// One side for each engine, under a short name of its own.
+  ///
+  /// - Throws: When one isn't the description of an engine.
+  package static func engines(_ specifications: [String]) throws(SettingError) -> [RunSide] {
+    var sides: [RunSide] = []
+    for text in specifications {
+      let name = try BackendSpecification(parsing: text).shortName
+      var side = RunSide(name: name)
+      var number = 2
+      while sides.contains(where: { $0.name == side.name }) {
+        side.name = "\(name)-\(number)"
+        number += 1
+      }
+      side.overrides[.backend] = try RunValue(text, for: .backend)
+      sides.append(side)
+    }
+    return sides
+  }
+
+  private init(name: String) { self.name = name }
+
   /// Reads `NAME:key=value,key=value`; keys are settings, `exe` and `env.NAME`.
   package init(parsing text: String) throws(SettingError) {
     let option = "--side <name:settings>"

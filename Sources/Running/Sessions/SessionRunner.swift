@@ -61,21 +61,31 @@ struct SessionRunner {
   /// - Throws: Only what ends the process: a line that can't be written, a usage error of the engine.
   func run() async throws {
     try tell(.start(pid: ProcessInfo.processInfo.processIdentifier, at: RunDocument.timestamp(Date())))
-    let probe = MemoryProbe()
     let planned = plan.cases.filter { $0.subject == assignment.subject && assignment.keys.contains($0.key) }
+    let engine: any GenBackend
+    let engineInfo: BackendInfo
+    do {
+      engine = try await makeEngine()
+      engineInfo = try await engine.info
+    } catch let error as BackendError {
+      for planned in planned { try tell(.ofCase(planned.key, .end(Self.end(error)))) }
+      return
+    }
+    let probe = MemoryProbe { engine.workPlace }
     let overheadNs = await NullBackend.overheadNs(steps: planned.compactMap(\.steps).max() ?? 20)
     let peakIsOwn = probe.resetPeak()
-    let sampler = MemorySampler()
+    let sampler = MemorySampler { probe.read() }
     let conditions = Conditions.now()
     let startNs = MonotonicTime.nanoseconds()
     let baseline = probe.read().residentBytes
     if planned.contains(where: { $0.scenario == .cold }) { FileCache.evict(path: assignment.path) }
     let loaded: Loaded
     do {
-      loaded = try await load(baselineBytes: baseline, overheadNs: overheadNs)
+      loaded = try await load(engine, engineInfo, baselineBytes: baseline, overheadNs: overheadNs)
     } catch let error as BackendError {
       _ = sampler.stop()
       for planned in planned { try tell(.ofCase(planned.key, .end(Self.end(error)))) }
+      await engine.close()
       return
     }
     try tell(.loaded(record(loaded), ns: loaded.loadNs))
@@ -86,7 +96,7 @@ struct SessionRunner {
       let measurer = CaseMeasurer(
         runner: self, planned: planned, loaded: loaded, probe: probe, startNs: isFirst ? startNs : MonotonicTime.nanoseconds())
       let hasOwnPeak = isFirst ? peakIsOwn : probe.resetPeak()
-      let ownSampler = isFirst ? sampler : MemorySampler()
+      let ownSampler = isFirst ? sampler : MemorySampler { probe.read() }
       let before = isFirst ? conditions : Conditions.now()
       var ended: JournalEvent.CaseEnd
       do {
@@ -98,20 +108,26 @@ struct SessionRunner {
       let readings = ownSampler.stop()
       ended.memory = RunSession.MemoryTimeline(readings, startNs: measurer.startNs)
       ended.conditions = RunSession.ConditionsPair(start: before, end: .now())
-      ended.peakBytes = hasOwnPeak ? probe.read().peakResidentBytes : readings.compactMap(\.reading.residentBytes).max()
+      let sampled = readings.compactMap(\.reading.residentBytes).max()
+      ended.peakBytes = hasOwnPeak ? probe.read().peakResidentBytes ?? sampled : sampled
       try tell(.ofCase(planned.key, .end(ended)))
     }
     if planned.isEmpty || host.cancellation.isCancelled && assignment.keys.isEmpty { _ = sampler.stop() }
     await loaded.engine.unload(loaded.info.id)
+    await loaded.engine.close()
     try tell(.end)
   }
 
-  private func load(baselineBytes: UInt64?, overheadNs: UInt64?) async throws -> Loaded {
+  private func makeEngine() async throws -> any GenBackend {
     var specification = try BackendSpecification(parsing: subject.backend)
     specification.kernels = subject.kernels ?? specification.kernels
     specification.threads = subject.threads ?? specification.threads
-    let engine = try await host.makeBackend(specification)
-    let info = try await engine.info
+    return try await host.makeBackend(specification)
+  }
+
+  private func load(
+    _ engine: any GenBackend, _ info: BackendInfo, baselineBytes: UInt64?, overheadNs: UInt64?
+  ) async throws -> Loaded {
     let request = LoadRequest(
       path: assignment.path, projectorPath: subject.projector, variant: subject.variant.flatMap { ModelVariant(rawValue: $0) }, reduceMemory: subject.reducesMemory,
       precision: subject.precision)
