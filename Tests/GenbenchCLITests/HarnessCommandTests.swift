@@ -28,7 +28,7 @@ import Testing
         build: BuildRecord(config: "release", swiftVersion: "6")),
       command: ["genbench", "run"], config: [:], environment: environment)
     var runCase = RunCase(caseID: "x", subject: "s", parameters: .init(steps: 2, width: 8, height: 8))
-    runCase.metrics = [.init(name: "e2e_ns", unit: "ns", scope: "run", sessions: ms.map { [$0 * 1e6] })]
+    runCase.metrics = [.init(.of(.endToEnd), sessions: ms.map { [$0 * 1e6] })]
     runCase.status = status
     runCase.statusReason = status == .pass ? nil : "because"
     run.cases = [runCase]

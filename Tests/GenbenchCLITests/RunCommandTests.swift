@@ -42,15 +42,15 @@ import Testing
         #expect(sample.stepsNs.count == 3)
         #expect(Set(sample.stepPartsNs.keys) == ["unet_uncond", "unet_cond", "scheduler"])
       }
-      #expect(runCase.summary("e2e_ns")?.n == 6)
-      #expect(runCase.summary("step_ns")?.n == 18)
+      #expect(runCase.summary(.endToEnd)?.n == 6)
+      #expect(runCase.summary(.step)?.n == 18)
       #expect(runCase.artifacts.count == 3)
       for artifact in runCase.artifacts {
         let image = try ImageFile.read(path: folder.path("out/" + artifact))
         #expect(image.width == 16 && image.height == 8)
       }
       #if os(Linux)
-        #expect(runCase.summary("peak_rss_bytes") != nil)
+        #expect(runCase.summary(.peakResident) != nil)
         #expect((session.memory?.rssBytes.count ?? 0) >= 1)
       #endif
     }

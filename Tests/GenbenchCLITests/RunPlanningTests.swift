@@ -1,4 +1,5 @@
 import Foundation
+import GenBackend
 import Measurement
 import Reporting
 import TestSupport
@@ -82,7 +83,7 @@ import Testing
     #expect(result.status == .success, "\(result.err)")
     let runCase = try #require(run.cases.first)
     #expect(runCase.sessions.map(\.session) == [0, 1, 2] && runCase.sessions.allSatisfy { $0.samples.count == 4 })
-    #expect(runCase.metric("e2e_ns")?.sessionMedians.count == 3 && runCase.summary("e2e_ns")?.n == 12)
+    #expect(runCase.metric(.endToEnd)?.sessionMedians.count == 3 && runCase.summary(.endToEnd)?.n == 12)
     #expect(runCase.artifacts.count == 2, "an image a prompt")
     #expect(runCase.sessions[0].samples[0].idleNs == nil && runCase.sessions[0].samples[1].idleNs != nil)
   }
@@ -119,10 +120,13 @@ import Testing
     #expect(result.status == .success, "\(result.err)")
     #expect(run.cases.map(\.caseID) == ["smolvlm/text/8", "smolvlm/text/16"])
     let runCase = run.cases[0]
-    for name in ["ttft_ns", "token_ns", "prefill_ns", "decode_ns", "prefill_tokens_per_s", "decode_tokens_per_s", "tokenize_ns"] {
+    let names: [MetricName] = [
+      .timeToFirstToken, .token, .stage(.prefill), .stage(.decode), .prefillRate, .decodeRate, .stage(.tokenize),
+    ]
+    for name in names {
       #expect(runCase.metric(name) != nil, "\(name)")
     }
-    #expect(runCase.metric("decode_tokens_per_s")?.polarity == .higher && runCase.parameters.maxTokens == 8)
+    #expect(runCase.metric(.decodeRate)?.polarity == .higher && runCase.parameters.maxTokens == 8)
     let sample = try #require(runCase.sessions[0].samples.first)
     #expect(sample.text?.tokensNs.count == 4 && sample.text?.answer == "ttttt" && sample.image == nil)
     #expect(sample.stagesNs.values.reduce(0, +) + sample.unaccountedNs == sample.e2eNs)
@@ -136,14 +140,14 @@ import Testing
       "--warmup", "1", "--steps", "3", backend: backend)
     #expect(result.status == .success, "\(result.err)")
     let cases = Dictionary(uniqueKeysWithValues: run.cases.map { ($0.scenario, $0) })
-    #expect(Set(cases.keys) == ["single", "offline", "cold", "warm", "cancel"])
-    #expect(cases["offline"]?.metric("images_per_s")?.polarity == .higher)
-    #expect(cases["offline"]?.sessions[0].samples[0].images == 3)
-    #expect(cases["cold"]?.sessions.map(\.samples.count) == [1, 1] && cases["cold"]?.sessions[0].warmupNs == [])
-    #expect(cases["cold"]?.metric("load_cold_ns")?.polarity == .lower && cases["cold"]?.summary("load_cold_ns")?.n == 2)
-    #expect(cases["warm"]?.summary("load_warm_ns")?.n == 4 && cases["warm"]?.metric("e2e_ns") == nil)
-    #expect(cases["cancel"]?.metric("e2e_ns") == nil && cases["cancel"]?.status == .pass)
-    #expect(cases["offline"]?.caseID == "sd15/16x8/pndm/3/offline")
+    #expect(Set(cases.keys) == [.single, .offline, .cold, .warm, .cancel])
+    #expect(cases[.offline]?.metric(.imagesPerSecond)?.polarity == .higher)
+    #expect(cases[.offline]?.sessions[0].samples[0].images == 3)
+    #expect(cases[.cold]?.sessions.map(\.samples.count) == [1, 1] && cases[.cold]?.sessions[0].warmupNs == [])
+    #expect(cases[.cold]?.metric(.loadCold)?.polarity == .lower && cases[.cold]?.summary(.loadCold)?.n == 2)
+    #expect(cases[.warm]?.summary(.loadWarm)?.n == 4 && cases[.warm]?.metric(.endToEnd) == nil)
+    #expect(cases[.cancel]?.metric(.endToEnd) == nil && cases[.cancel]?.status == .pass)
+    #expect(cases[.offline]?.caseID == "sd15/16x8/pndm/3/offline")
   }
 
   @Test func repetitionsGoOnForTheTimeAsked() async throws {

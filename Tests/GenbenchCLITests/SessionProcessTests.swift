@@ -60,7 +60,7 @@ struct SessionProcessTests {
       run.cases[0].conformance?.result == .pass && run.cases[0].conformance?.policy.hasPrefix("golden:small-models/sd15/") == true
     )
     #expect(run.environment.probe != nil && (run.cases[0].work?["unet"]?.flop ?? 0) > 0)
-    #expect(run.faults.isEmpty && run.cases[0].summary("harness_overhead_ns") != nil)
+    #expect(run.faults.isEmpty && run.cases[0].summary(.harnessOverhead) != nil)
     let names = try FileManager.default.contentsOfDirectory(atPath: folder.path("out"))
     #expect(!names.contains { $0.hasPrefix(".session") }, "nothing is left behind")
   }
@@ -127,7 +127,7 @@ struct SessionProcessTests {
     try process.run()
     let journal = URL(fileURLWithPath: folder.path("killed/journal.jsonl"))
     let deadline = ContinuousClock.now + .seconds(900)
-    func samples() -> Int { ((try? Journal.read(journal))?.events.filter { $0.type == .sample }.count) ?? 0 }
+    func samples() -> Int { ((try? Journal.read(journal))?.events.filter { $0.isSample }.count) ?? 0 }
     while samples() < 4, process.isRunning, ContinuousClock.now < deadline { try await Task.sleep(for: .milliseconds(5)) }
     kill(process.processIdentifier, SIGKILL)
     process.waitUntilExit()
@@ -145,10 +145,10 @@ struct SessionProcessTests {
       }
     }
     #expect(try shape("killed") == shape("whole"))
-    #expect(try Journal.read(journal).events.filter { $0.type == .sample }.count == 12, "nothing was measured twice")
+    #expect(try Journal.read(journal).events.filter { $0.isSample }.count == 12, "nothing was measured twice")
     // Once more there is nothing to do.
     #expect(await run(["run", "--no-plots", "--resume", folder.path("killed")]).status == .success)
-    #expect(try Journal.read(journal).events.filter { $0.type == .sample }.count == 12)
+    #expect(try Journal.read(journal).events.filter { $0.isSample }.count == 12)
   }
 }
 
@@ -190,5 +190,13 @@ struct SessionProcessTests {
       return
     }
     #expect(message.contains("/nowhere/genbench"))
+  }
+}
+
+extension JournalEvent {
+  /// Whether it tells of a counted request.
+  fileprivate var isSample: Bool {
+    if case .sample = ofCase?.event { return true }
+    return false
   }
 }

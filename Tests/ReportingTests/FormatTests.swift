@@ -210,9 +210,9 @@ func assembledRun() -> (RunDocument, [JournalEvent]) {
       let ms = Double(steps * side * side) / 4096 / Double(threads)
       let values = (0..<6).map { ms * 1e6 * (1 + 0.02 * Double($0)) }
       runCase.metrics = [
-        .init(name: "e2e_ns", unit: "ns", scope: "run", sessions: values.map { [$0] }),
-        .init(name: "step_unet_ns", unit: "ns", scope: "step", sessions: [[1e6]]),
-        .init(name: "vae_decode_ns", unit: "ns", scope: "stage", sessions: [[4e6]]),
+        .init(.of(.endToEnd), sessions: values.map { [$0] }),
+        .init(.stepPart(.unet), sessions: [[1e6]]),
+        .init(.stage(.vaeDecode), sessions: [[4e6]]),
       ]
       runCase.work = ["unet": .init(flop: 4e7, bytes: 2e6), "vae_decode": .init(flop: 3e8, bytes: 3e7)]
       runCase.sustained = SustainedRecord(
@@ -225,7 +225,8 @@ func assembledRun() -> (RunDocument, [JournalEvent]) {
 
   static func trends() -> [HistoryTrend] {
     ["sd_15's \"x\" 日本", "b"].enumerated().map { index, name in
-      var trend = HistoryTrend(caseID: name, metric: "e2e_ns", unit: "ns", isLowerBetter: true, machine: "m", build: "release")
+      var trend = HistoryTrend(
+        caseID: name, metric: .endToEnd, unit: .nanoseconds, isLowerBetter: true, machine: "m", build: "release")
       trend.points = (0..<24).map { run in
         let level = (run < 14 ? 50e6 : 58e6) * Double(index + 1)
         var point = HistoryTrend.Point(

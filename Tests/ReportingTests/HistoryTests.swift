@@ -19,7 +19,7 @@ import Testing
     var runCase = RunCase(caseID: "x", subject: "s", parameters: .init())
     runCase.metrics = [
       .init(
-        name: "e2e_ns", unit: "ns", scope: "run", sessions: (0..<5).map { [ms * 1e6 * (1 + 0.002 * Double($0 + number % 3))] })
+        .of(.endToEnd), sessions: (0..<5).map { [ms * 1e6 * (1 + 0.002 * Double($0 + number % 3))] })
     ]
     runCase.status = status
     run.cases = [runCase]
@@ -43,13 +43,13 @@ import Testing
     runs.append(run(20, ms: 1, status: .invalid))
     runs.append(run(5, ms: 500, machine: "there"))
     _ = try store.add(runs)
-    let trends = try store.trend("e2e_ns")
+    let trends = try store.trend(.endToEnd)
     #expect(trends.count == 2, "a series a machine")
     let trend = try #require(trends.first { $0.points.count == 20 })
     #expect(trend.changes.map(\.index) == [12] && trend.changes[0].commit == "commit12" && trend.changes[0].isWorse)
     #expect(abs(trend.changes[0].change - 0.2) < 0.01)
-    #expect(try store.trend("e2e_ns", where: { $0 == "y" }).isEmpty)
-    #expect(try store.trend("nothing").isEmpty)
+    #expect(try store.trend(.endToEnd, where: { $0 == "y" }).isEmpty)
+    #expect(try store.trend(MetricName(rawValue: "nothing")).isEmpty)
     var strict = trend
     strict.findChanges(threshold: 0.5)
     #expect(strict.changes.isEmpty)

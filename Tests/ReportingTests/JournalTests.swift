@@ -16,48 +16,42 @@ struct JournalScript {
     plan.cases = [RunPlan.Case(key: "m/a", subject: 0), RunPlan.Case(key: "m/b", subject: 0)]
     plan.effort = RunPlan.Effort(sessions: sessions, repetitions: 1, warmups: 1)
     plan.prompts = ["p", "q", "r"]
-    var begin = JournalEvent(.runStart, tNs: 1)
-    begin.runID = "id"
-    begin.planHash = plan.hash
-    begin.at = "2026-01-02T03:04:05.000Z"
-    events.append(begin)
+    events.append(
+      JournalEvent(.runStart(.init(runID: "id", at: "2026-01-02T03:04:05.000Z", planHash: plan.hash)), tNs: 1))
     for session in 0..<sessions {
-      var start = JournalEvent(.sessionStart, tNs: 2, session: session, subject: 0)
-      start.pid = Int32(100 + session)
-      start.order = session
-      start.at = "2026-01-02T03:04:06.000Z"
-      events.append(start)
+      let process = JournalEvent.Process(session: session, subject: 0, order: session)
+      func add(_ event: JournalEvent.SessionEvent, tNs: UInt64) {
+        events.append(JournalEvent(.session(process, event), tNs: tNs))
+      }
+      add(.start(pid: Int32(100 + session), at: "2026-01-02T03:04:06.000Z"), tNs: 2)
       for key in ["m/a", "m/b"] {
-        var open = JournalEvent(.caseStart, tNs: 3, session: session, subject: 0, key: key)
-        open.caseID = key + "/real"
-        open.parameters = .init(steps: 2, width: 8, height: 8)
-        open.ns = 1000
-        events.append(open)
-        var warm = JournalEvent(.warmup, tNs: 4, session: session, subject: 0, key: key)
-        warm.ns = 50
-        events.append(warm)
+        add(
+          .ofCase(
+            key, .start(.init(caseID: key + "/real", parameters: .init(steps: 2, width: 8, height: 8), loadNs: 1000))), tNs: 3)
+        add(.ofCase(key, .warmup(ns: 50)), tNs: 4)
         for index in 0..<3 {
-          var sample = JournalEvent(.sample, tNs: 5, session: session, subject: 0, key: key)
           let startNs = UInt64(index) * 10_000_000
           let spans: [GenerationEvent] = [
             .began(.step, index: 0, timeNs: startNs + 1_000_000), .began(.unet, index: 0, timeNs: startNs + 1_000_000),
             .ended(.unet, index: 0, timeNs: startNs + 3_000_000), .ended(.step, index: 0, timeNs: startNs + 4_000_000),
           ]
-          sample.sample = RunSession.Sample(
+          let sample = RunSession.Sample(
             index: 0, prompt: plan.prompts[index], repetition: 0, seed: UInt64(index), startNs: startNs,
             budget: TimeBudget(events: spans, startNs: startNs, endNs: startNs + 5_000_000), safety: "unchecked",
             image: "images/\(index).png")
-          sample.spans = JournalEvent.Spans(StageSpan.spans(of: spans, endNs: startNs + 5_000_000), sessionStartNs: 0)
-          sample.artifacts = session == 0 ? ["images/\(index).png"] : []
-          events.append(sample)
+          add(
+            .ofCase(
+              key,
+              .sample(
+                sample, JournalEvent.Spans(StageSpan.spans(of: spans, endNs: startNs + 5_000_000), sessionStartNs: 0),
+                artifacts: session == 0 ? ["images/\(index).png"] : [])), tNs: 5)
         }
-        var end = JournalEvent(.caseEnd, tNs: 6, session: session, subject: 0, key: key)
-        end.status = .pass
+        var end = JournalEvent.CaseEnd(.pass)
         end.peakBytes = 1 << 20
         end.memory = .init(
           (0..<3).map { .init(timeNs: UInt64($0) * 10_000_000, reading: MemoryReading(residentBytes: UInt64(1 + $0) << 20)) },
           startNs: 0)
-        events.append(end)
+        add(.ofCase(key, .end(end)), tNs: 6)
       }
     }
   }
@@ -134,7 +128,7 @@ struct JournalScript {
     #expect(throws: CheckpointError.self) { try JournalWriter(file, keeping: nil) }
     let error = #expect(throws: CheckpointError.self) { try JournalWriter(file, keeping: 0) }
     #expect(error?.description.contains("another process") == true)
-    try first.append(JournalEvent(.beat, tNs: 1))
+    try first.append(JournalEvent(.session(.init(session: 0, subject: 0, order: 0), .beat), tNs: 1))
   }
 }
 
@@ -145,10 +139,10 @@ struct JournalScript {
     #expect(cases.map(\.caseID) == ["m/a/real", "m/b/real"] && cases.allSatisfy { $0.status == .pass })
     #expect(cases[0].sessions.map(\.pid) == [100, 101] && cases[0].sessions.allSatisfy { $0.samples.map(\.index) == [0, 1, 2] })
     #expect(cases[0].artifacts == ["images/0.png", "images/1.png", "images/2.png"])
-    let metric = try #require(cases[0].metric("e2e_ns"))
+    let metric = try #require(cases[0].metric(.endToEnd))
     #expect(metric.summary.n == 6 && metric.sessionMedians == [5e6, 5e6])
-    #expect(cases[0].summary("step_unet_ns")?.median == 2e6)
-    #expect(cases[0].metric("load_cold_ns")?.polarity == RunCase.Metric.Polarity.none)
+    #expect(cases[0].summary(.stepPart(.unet))?.median == 2e6)
+    #expect(cases[0].metric(.loadCold)?.polarity == RunCase.Metric.Polarity.none)
   }
 
   /// Killed anywhere and resumed: what is left to do, then done, gives the same set of cases and samples.
@@ -161,9 +155,12 @@ struct JournalScript {
       for session in 0..<2 {
         for key in ["m/a", "m/b"] where !assembler.isDone(session: session, subject: 0, key: key) {
           let have = assembler.sampleCount(session: session, subject: 0, key: key)
-          var rest = script.events.filter { $0.session == session && $0.key == key && $0.type != .warmup }
-          rest.removeAll { $0.type == .sample && ($0.sample?.seed ?? 0) < UInt64(have) }
-          for event in rest { assembler.add(event) }
+          for event in script.events {
+            guard let (process, itsKey, told) = event.ofCase, process.session == session, itsKey == key else { continue }
+            if case .warmup = told { continue }
+            if case .sample(let sample, _, _) = told, sample.seed < UInt64(have) { continue }
+            assembler.add(event)
+          }
         }
       }
       let cases = assembler.cases()
@@ -177,9 +174,8 @@ struct JournalScript {
     let script = JournalScript()
     var assembler = RunAssembler(plan: script.plan)
     for var event in script.events {
-      if event.type == .caseEnd, event.session == 1, event.key == "m/b" {
-        event.status = .crash
-        event.reason = "signal 11"
+      if case .session(let process, .ofCase("m/b", .end)) = event.content, process.session == 1 {
+        event.content = .session(process, .ofCase("m/b", .end(.init(.crash, reason: "signal 11"))))
       }
       assembler.add(event)
     }
@@ -191,8 +187,10 @@ struct JournalScript {
   @Test func wrongResultsMakeACaseInvalid() {
     let script = JournalScript()
     var assembler = RunAssembler(plan: script.plan)
-    var gate = JournalEvent(.gate, tNs: 0, session: 0, subject: 0, key: "m/a")
-    gate.conformance = .init(.fail, policy: "golden:x", detail: "off")
+    let gate = JournalEvent(
+      .session(
+        .init(session: 0, subject: 0, order: 0), .ofCase("m/a", .gate(.init(.fail, policy: "golden:x", detail: "off")))),
+      tNs: 0)
     for event in script.events + [gate] { assembler.add(event) }
     let cases = assembler.cases()
     #expect(cases.map(\.status) == [.invalid, .pass] && cases[0].statusReason == "golden:x: off")

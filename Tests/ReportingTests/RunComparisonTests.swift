@@ -54,12 +54,11 @@ import Testing
 
 @Suite struct RunComparisonTests {
   private func run(
-    _ values: [Double], polarity: RunCase.Metric.Polarity = .lower, name: String = "e2e_ns", unit: String = "ns",
-    machine: String? = "here"
+    _ values: [Double], metric: MetricName = .endToEnd, machine: String? = "here"
   ) -> RunDocument {
     var run = emptyRun(machine: machine)
     var runCase = RunCase(caseID: "x", subject: "s", parameters: .init())
-    runCase.metrics = [.init(name: name, unit: unit, polarity: polarity, scope: "run", sessions: values.map { [$0] })]
+    runCase.metrics = [.init(.of(metric), sessions: values.map { [$0] })]
     runCase.status = .pass
     run.cases = [runCase]
     return run
@@ -80,8 +79,7 @@ import Testing
     #expect(try row(run(steady), run(more)).verdict == .regressed)
     #expect(try row(run(more), run(steady)).verdict == .improved)
     let up = try row(
-      run(steady, polarity: .higher, name: "images_per_s", unit: "1/s"),
-      run(more, polarity: .higher, name: "images_per_s", unit: "1/s"))
+      run(steady, metric: .imagesPerSecond), run(more, metric: .imagesPerSecond))
     #expect(up.verdict == .improved)
     #expect(abs((up.change ?? 0) - 0.3) < 1e-9)
   }
@@ -102,7 +100,7 @@ import Testing
 
   @Test func theLedgerRaisesTheLimitToo() throws {
     var ledger = NoiseLedger(machineID: "here", cpu: "c")
-    ledger.entries = [.init(caseID: "x", metric: "e2e_ns", spread: 0.2, difference: 0.01, sessions: 10, measuredAt: "")]
+    ledger.entries = [.init(caseID: "x", metric: .endToEnd, spread: 0.2, difference: 0.01, sessions: 10, measuredAt: "")]
     #expect(try row(run(steady), run(steady.map { $0 * 1.3 }), ledger: ledger).verdict == .unchanged)
     ledger.machineID = "elsewhere"
     #expect(
@@ -118,11 +116,11 @@ import Testing
     #expect(try row(a, run([102e6])).verdict == .unchanged)
     // With the noise known, samples of the one session decide by their intervals.
     var ledger = NoiseLedger(machineID: "here", cpu: "c")
-    ledger.entries = [.init(caseID: "x", metric: "e2e_ns", spread: 0.02, difference: 0, sessions: 10, measuredAt: "")]
+    ledger.entries = [.init(caseID: "x", metric: .endToEnd, spread: 0.02, difference: 0, sessions: 10, measuredAt: "")]
     #expect(try row(a, b, ledger: ledger).verdict == .inconclusive, "one sample has no interval")
     var first = a
-    first.cases[0].metrics = [.init(name: "e2e_ns", unit: "ns", scope: "run", sessions: [steady])]
-    b.cases[0].metrics = [.init(name: "e2e_ns", unit: "ns", scope: "run", sessions: [steady.map { $0 * 1.3 }])]
+    first.cases[0].metrics = [.init(.of(.endToEnd), sessions: [steady])]
+    b.cases[0].metrics = [.init(.of(.endToEnd), sessions: [steady.map { $0 * 1.3 }])]
     #expect(try row(first, b, ledger: ledger).verdict == .regressed)
   }
 
@@ -233,7 +231,7 @@ import Testing
     var ledger = NoiseLedger(machineID: "here", cpu: "c")
     ledger.learn(a, b)
     #expect(ledger.entries.map(\.caseID) == ["x"], "a case that failed has no noise")
-    let spread = try #require(ledger.spread(of: "e2e_ns", in: "x"))
+    let spread = try #require(ledger.spread(of: .endToEnd, in: "x"))
     #expect(spread > 0.02 && spread < 0.08)
     ledger.learn(a, a)
     #expect(ledger.entries.count == 2)

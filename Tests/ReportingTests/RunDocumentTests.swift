@@ -41,10 +41,10 @@ func sampleRun(names: [String] = ["sd15/64x64/pndm/2", "sdxl/64x64/euler/2"]) ->
       (0..<3).map { .init(timeNs: UInt64($0) * 1_000_000_000, reading: MemoryReading(residentBytes: 1 << 20)) }, startNs: 0)
     runCase.sessions = [session]
     runCase.metrics = [
-      .init(name: "e2e_ns", unit: "ns", scope: "run", sessions: [[1e6, 1e6, 1e6]]),
-      .init(name: "unaccounted_ns", unit: "ns", scope: "run", sessions: [[3e5, 3e5, 3e5]]),
-      .init(name: "step_ns", unit: "ns", scope: "step", sessions: [[4e5, 3e5, 4e5, 3e5]]),
-      .init(name: "peak_rss_bytes", unit: "bytes", scope: "run", sessions: [[3 * 1_048_576]]),
+      .init(.of(.endToEnd), sessions: [[1e6, 1e6, 1e6]]),
+      .init(.of(.unaccounted), sessions: [[3e5, 3e5, 3e5]]),
+      .init(.of(.step), sessions: [[4e5, 3e5, 4e5, 3e5]]),
+      .init(.of(.peakResident), sessions: [[3 * 1_048_576]]),
     ]
     runCase.status = number == 0 ? .pass : .error
     runCase.statusReason = number == 0 ? nil : "it | broke"

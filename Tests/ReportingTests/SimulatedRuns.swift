@@ -16,14 +16,15 @@ struct SimulatedMachine {
 
   /// Cases by id with the true time of a request in ms.
   mutating func run(
-    _ cases: [(id: String, ms: Double)], sessions: Int, machine: String = "here", metric: String = "e2e_ns",
+    _ cases: [(id: String, ms: Double)], sessions: Int, machine: String = "here", metric: MetricName = .endToEnd,
     polarity: RunCase.Metric.Polarity = .lower
   ) -> RunDocument {
     var run = emptyRun(machine: machine)
     for (id, ms) in cases {
       var runCase = RunCase(caseID: id, subject: "s", parameters: .init(steps: 1))
       let values = (0..<sessions).map { _ in ms * 1e6 * (1 + noise * normal()) }
-      runCase.metrics = [.init(name: metric, unit: "ns", polarity: polarity, scope: "run", sessions: values.map { [$0] })]
+      runCase.metrics = [.init(.of(metric), sessions: values.map { [$0] })]
+      runCase.metrics[0].polarity = polarity
       runCase.status = .pass
       run.cases.append(runCase)
     }

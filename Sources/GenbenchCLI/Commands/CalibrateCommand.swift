@@ -54,7 +54,7 @@ struct CalibrateCommand: Command {
     ledger.learn(run.side("a"), run.side("b"))
     let file = try store.save(ledger)
     let cases = Set(run.cases.map(\.caseID))
-    let entries = ledger.entries.filter { cases.contains($0.caseID) && CaseMetrics.judged.contains($0.metric) }
+    let entries = ledger.entries.filter { cases.contains($0.caseID) && $0.metric.isJudged }
     if values.flag("json") == true {
       let encoder = JSONEncoder()
       encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
@@ -66,7 +66,8 @@ struct CalibrateCommand: Command {
       ])
       for entry in entries {
         table.append([
-          entry.caseID, entry.metric, RunComparison.percent(entry.spread, signed: false), RunComparison.percent(entry.difference),
+          entry.caseID, entry.metric.rawValue, RunComparison.percent(entry.spread, signed: false),
+          RunComparison.percent(entry.difference),
           entry.detectable.map { RunComparison.percent($0, signed: false) } ?? "-",
         ])
       }

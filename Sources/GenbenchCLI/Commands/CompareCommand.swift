@@ -159,7 +159,8 @@ struct CompareCommand: Command {
     }
     let unsure = comparison.rows(.inconclusive) + comparison.rows(.notComparable)
     if failsOn.contains(.inconclusive), let first = unsure.first {
-      return ProgramExit(.inconclusive, "\(unsure.count) inconclusive: \(first.caseID) \(first.metric ?? ""): \(first.clause)")
+      return ProgramExit(
+        .inconclusive, "\(unsure.count) inconclusive: \(first.caseID) \(first.metric?.rawValue ?? ""): \(first.clause)")
     }
     return .success
   }

@@ -139,7 +139,8 @@ struct HistoryTrendCommand: Command {
   func run(_ context: CommandContext) async throws -> ProgramExit {
     let history = HistoryOptions.store(StoreOptions.store(values, context))
     var trends: [HistoryTrend]
-    do { trends = try history.trend(values.string("metric") ?? "e2e_ns", where: filter.matches) } catch {
+    let metric = values.string("metric").map { MetricName(rawValue: $0) } ?? .endToEnd
+    do { trends = try history.trend(metric, where: filter.matches) } catch {
       throw HistoryOptions.error(error, history)
     }
     for index in trends.indices { trends[index].findChanges(threshold: threshold) }
@@ -159,8 +160,8 @@ struct HistoryTrendCommand: Command {
         }
         table.append([
           trend.caseID, trend.machine, String(trend.points.count),
-          ComparisonTable.text(trend.points.first?.median, unit: trend.unit),
-          ComparisonTable.text(trend.points.last?.median, unit: trend.unit),
+          trend.unit.text(trend.points.first?.median),
+          trend.unit.text(trend.points.last?.median),
           changes.isEmpty ? "none" : changes.joined(separator: ", "),
         ])
       }

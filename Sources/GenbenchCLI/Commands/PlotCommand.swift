@@ -105,6 +105,7 @@ struct PlotCommand: Command {
 
   private func figure(_ references: [RunReference], _ store: ResultStore) throws -> Gnuplot.Figure? {
     let runs = references.map(\.run)
+    let metric = values.string("metric").map { MetricName(rawValue: $0) } ?? .endToEnd
     switch kind {
     case .steps: return RunFigures.stepTimes(Self.joined(runs))
     case .memory: return RunFigures.memory(Self.joined(runs))
@@ -117,7 +118,6 @@ struct PlotCommand: Command {
     case .sustained: return SweepFigures.sustained(runs)
     case .roofline: return runs.first.flatMap { ComparisonFigures.roofline($0) }
     case .compare:
-      let metric = values.string("metric") ?? "e2e_ns"
       if runs.count == 2 {
         return ComparisonFigures.compare(runs[0], runs[1], names: (references[0].name, references[1].name), metric: metric)
       }
@@ -128,7 +128,7 @@ struct PlotCommand: Command {
     case .trend:
       do {
         return ComparisonFigures.trend(
-          try HistoryOptions.store(store).trend(values.string("metric") ?? "e2e_ns", where: filter.matches))
+          try HistoryOptions.store(store).trend(metric, where: filter.matches))
       } catch {
         throw CommandError(error.isCorruption ? .badInput : .inputMissing, error.message)
       }

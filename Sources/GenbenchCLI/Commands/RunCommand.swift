@@ -275,9 +275,12 @@ struct RunCommand: Command {
       if FileManager.default.fileExists(atPath: file.path) {
         let journal = try Journal.read(file)
         start.journal = journal
-        start.shard = journal.events.lazy.compactMap(\.shard).first
-        if let hash = journal.events.lazy.compactMap(\.planHash).first, hash != plan.hash {
-          throw RunDocumentError("the journal is of another plan (\(hash.prefix(8)), plan.json is \(plan.hash.prefix(8)))")
+        if case .runStart(let first)? = journal.events.first?.content {
+          start.shard = first.shard
+          if first.planHash != plan.hash {
+            throw RunDocumentError(
+              "the journal is of another plan (\(first.planHash.prefix(8)), plan.json is \(plan.hash.prefix(8)))")
+          }
         }
       }
       start.keys = start.shard.map { plan.keys(ofShard: $0.index, of: $0.count) }

@@ -21,9 +21,9 @@ struct AccuracyGate {
   ///
   /// - Throws: `BackendError` `.cancelled` alone; whatever else goes wrong is a verdict.
   func judge() async throws -> RunCase.Conformance? {
-    if plan.gate == "off" { return nil }
+    if plan.gate == .off { return nil }
     do {
-      if plan.gate == "reference" { return try await judgeByReference() }
+      if plan.gate == .reference { return try await judgeByReference() }
       return try await judgeByGolden()
     } catch let error as BackendError where error.code == .cancelled {
       throw error
@@ -34,7 +34,7 @@ struct AccuracyGate {
     }
   }
 
-  private var policy: String { plan.gate == "reference" ? "reference-kernels" : golden.map { "golden:\($0.id)" } ?? "none" }
+  private var policy: String { plan.gate == .reference ? "reference-kernels" : golden.map { "golden:\($0.id)" } ?? "none" }
 
   private func notJudged(_ why: String) -> RunCase.Conformance { Conformance(.notJudged, policy: "none", detail: why) }
 

@@ -42,13 +42,11 @@ struct CaseMeasurer {
       try OutputFiles.makeFolder(URL(fileURLWithPath: folder).appendingPathComponent(imageFolder).path)
     }
     var lastStepNs: UInt64 = 1_000_000
-    let warmups = planned.scenario == "cold" ? 0 : plan.effort.warmups
+    let warmups = planned.scenario == .cold ? 0 : plan.effort.warmups
     for _ in 0..<warmups {
       let outcome = try await request(index: 0, repetition: 0, image: image, lastStepNs: lastStepNs, isWarmup: true)
       lastStepNs = outcome.sample.stepsNs.max() ?? lastStepNs
-      var event = runner.event(.warmup, key: planned.key)
-      event.ns = outcome.sample.e2eNs
-      try runner.emit(event)
+      try tell(.warmup(ns: outcome.sample.e2eNs))
     }
     let progress = runner.assignment.progress[planned.key]
     var done = progress?.samples ?? 0
@@ -59,7 +57,7 @@ struct CaseMeasurer {
       let repetition = done / prompts.count
       let index = done % prompts.count
       if index == 0, isEnough(repetition, measuredNs: measuredNs, durations: durations) { return }
-      if planned.scenario == "cold", done >= 1 { return }
+      if planned.scenario == .cold, done >= 1 { return }
       if plan.effort.delayNs > 0 { try await Task.sleep(nanoseconds: plan.effort.delayNs) }
       var outcome = try await request(index: index, repetition: repetition, image: image, lastStepNs: lastStepNs, isWarmup: false)
       if let lastEndNs { outcome.sample.idleNs = outcome.startNs - min(lastEndNs, outcome.startNs) }
@@ -68,18 +66,18 @@ struct CaseMeasurer {
       done += 1
       measuredNs += outcome.sample.e2eNs
       durations.append(Double(outcome.sample.e2eNs))
-      var event = runner.event(.sample, key: planned.key)
-      event.sample = outcome.sample
-      event.spans = JournalEvent.Spans(outcome.spans, sessionStartNs: startNs)
-      event.artifacts = outcome.sample.image.map { repetition == 0 && runner.assignment.session == 0 ? [$0] : [] }
-      try runner.emit(event)
+      let isKept = repetition == 0 && runner.assignment.session == 0
+      try tell(
+        .sample(
+          outcome.sample, JournalEvent.Spans(outcome.spans, sessionStartNs: startNs),
+          artifacts: isKept ? [outcome.sample.image].compactMap { $0 } : []))
     }
   }
 
   /// Whether so many whole repetitions are enough.
   private func isEnough(_ repetitions: Int, measuredNs: UInt64, durations: [Double]) -> Bool {
     let effort = plan.effort
-    if planned.scenario == "sustained" {
+    if planned.scenario == .sustained {
       return measuredNs >= (effort.minimumNs > 0 ? effort.minimumNs : 300_000_000_000)
     }
     if repetitions >= max(effort.maximumRepetitions, effort.repetitions) { return true }
@@ -93,27 +91,31 @@ struct CaseMeasurer {
 
   // MARK: - Telling
 
+  private func tell(_ event: JournalEvent.CaseEvent) throws { try runner.tell(.ofCase(planned.key, event)) }
+
   private func tellStart(_ image: Bitmap?) throws {
-    var event = runner.event(.caseStart, key: planned.key)
     var settings = planned.settings
     settings["precision"] = subject.precision
     if let threads = subject.threads { settings["threads"] = String(threads) }
     if let kernels = subject.kernels { settings["kernels"] = kernels }
     if subject.reducesMemory { settings["reduce_memory"] = "true" }
+    let caseID: String
+    let parameters: RunCase.Parameters
     if subject.isText {
-      event.caseID = "\(subject.name)/\(image.map { "\($0.width)x\($0.height)" } ?? "text")/\(maxTokens)" + planned.suffix
-      event.parameters = .init(
+      caseID = "\(subject.name)/\(image.map { "\($0.width)x\($0.height)" } ?? "text")/\(maxTokens)" + planned.suffix
+      parameters = .init(
         width: image?.width, height: image?.height, seed: plan.seed, maxTokens: maxTokens, settings: settings)
     } else {
-      event.caseID = "\(modelName)/\(size)/\(scheduler)/\(steps)" + planned.suffix
-      event.parameters = .init(
+      caseID = "\(modelName)/\(size)/\(scheduler)/\(steps)" + planned.suffix
+      parameters = .init(
         steps: steps, width: size.width, height: size.height, guidance: planned.guidance, scheduler: scheduler, seed: plan.seed,
         batch: planned.batch, settings: settings)
     }
-    event.ns = loaded.loadNs
-    event.baselineBytes = loaded.baselineBytes
-    event.overheadNs = loaded.overheadNs
-    try runner.emit(event)
+    try tell(
+      .start(
+        .init(
+          caseID: caseID, parameters: parameters, loadNs: loaded.loadNs, baselineBytes: loaded.baselineBytes,
+          overheadNs: loaded.overheadNs)))
   }
 
   /// The model's name in ids: that of the key, which sides share.
@@ -142,9 +144,9 @@ struct CaseMeasurer {
 
   private func request(index: Int, repetition: Int, image: Bitmap?, lastStepNs: UInt64, isWarmup: Bool) async throws -> Outcome {
     switch planned.scenario {
-    case "warm": try await reload(repetition)
-    case "cancel" where !isWarmup: try await cancelled(index: index, repetition: repetition, image: image, lastStepNs: lastStepNs)
-    default:
+    case .warm: try await reload(repetition)
+    case .cancel where !isWarmup: try await cancelled(index: index, repetition: repetition, image: image, lastStepNs: lastStepNs)
+    case .single, .offline, .cold, .sustained, .cancel:
       subject.isText
         ? try await answer(index: index, repetition: repetition, image: image)
         : try await images(index: index, repetition: repetition, isWarmup: isWarmup)
@@ -158,9 +160,7 @@ struct CaseMeasurer {
     let isFirst = repetition == 0
     return RequestRecorder { event in
       if case .warning(let text) = event, isFirst {
-        var warning = runner.event(.warning, key: key)
-        warning.reason = "prompt \(index): \(text)"
-        try? runner.emit(warning)
+        try? runner.tell(.ofCase(key, .warning("prompt \(index): \(text)")))
       }
       beat.tell()
     }
@@ -311,7 +311,7 @@ private final class Beat: Sendable {
       last = now
       return true
     }
-    if isDue { try? runner.emit(runner.event(.beat)) }
+    if isDue { try? runner.tell(.beat) }
   }
 }
 

@@ -1,3 +1,5 @@
+import Reporting
+
 /// What can be set or swept in a run, by the names of `--param`, `--side` and suite files.
 struct RunAxes: Sendable, Hashable {
   /// One value of each setting that was given.
@@ -17,7 +19,7 @@ struct RunAxes: Sendable, Hashable {
   /// All of them, in the order in which they vary: the last one fastest.
   static let names = subjectNames + ["scenario"] + imageNames + textNames
 
-  static let scenarios = ["single", "offline", "cold", "warm", "sustained", "cancel"]
+  static let scenarios = Scenario.allCases.map(\.rawValue)
 
   /// The values of each setting.
   private(set) var values: [String: [String]] = [:]

@@ -45,7 +45,7 @@ final class RunDriver: Sendable {
   static func requestCount(_ plan: RunPlan, keys: Set<String>?) -> Int {
     plan.cases.filter { keys?.contains($0.key) ?? true }.reduce(0) { sum, planned in
       let prompts = plan.subjects[planned.subject].isText ? plan.questions.count : plan.prompts.count
-      if planned.scenario == "cold" { return sum + plan.effort.sessions }
+      if planned.scenario == .cold { return sum + plan.effort.sessions }
       return sum + plan.effort.sessions * (plan.effort.warmups + prompts * plan.effort.repetitions)
     }
   }
@@ -110,24 +110,30 @@ final class RunDriver: Sendable {
 
   /// Keeps an event: on the disk first, then in memory.
   private func take(_ event: JournalEvent) throws {
-    if event.type == .beat { return }
-    if event.type == .warning, let text = event.reason, !state.withLock({ $0.assembler.warnings.contains(text) }) {
+    if case .session(_, .beat) = event.content { return }
+    let ofCase = event.ofCase
+    if case .warning(let text) = ofCase?.event, !state.withLock({ $0.assembler.warnings.contains(text) }) {
       context.console.warn(text)
     }
     try journal.append(event)
-    let (done, detail) = state.withLock { state -> (Int?, String) in
+    let request = state.withLock { state -> (done: Int, prompt: String)? in
       state.assembler.add(event)
-      switch event.type {
-      case .caseStart: state.openKey = event.key
-      case .caseEnd: state.openKey = nil
-      case .warmup, .sample:
+      switch ofCase?.event {
+      case .start: state.openKey = ofCase?.key
+      case .end: state.openKey = nil
+      case .warmup:
         state.done += 1
-        return (state.done, "\(event.key ?? "") session \((event.session ?? 0) + 1) \(event.sample?.prompt ?? "warm-up")")
-      default: break
+        return (state.done, "warm-up")
+      case .sample(let sample, _, _):
+        state.done += 1
+        return (state.done, sample.prompt)
+      case .gate, .warning, nil: break
       }
-      return (nil, "")
+      return nil
     }
-    if let done { display.update(done: done, detail: detail) }
+    if let request, let ofCase {
+      display.update(done: request.done, detail: "\(ofCase.key) session \(ofCase.process.session + 1) \(request.prompt)")
+    }
   }
 
   // MARK: - Processes
@@ -191,21 +197,11 @@ final class RunDriver: Sendable {
     let affected =
       open.map { [$0] }
       ?? assignment.keys.filter { !assembler.isDone(session: assignment.session, subject: assignment.subject, key: $0) }
-    for key in status == .incomplete ? [] : affected {
-      var event = JournalEvent(
-        .caseEnd, tNs: MonotonicTime.nanoseconds(), session: assignment.session, subject: assignment.subject, key: key)
-      event.order = assignment.order
-      event.status = status
-      event.reason = open == nil ? "\(reason) (before its first case)" : reason
-      try take(event)
-      context.console.warn("\(key): \(reason)")
-    }
-    if status == .incomplete, let open {
-      var event = JournalEvent(
-        .caseEnd, tNs: MonotonicTime.nanoseconds(), session: assignment.session, subject: assignment.subject, key: open)
-      event.status = .incomplete
-      event.reason = reason
-      try take(event)
+    for key in affected where status != .incomplete || open != nil {
+      let end = JournalEvent.CaseEnd(
+        status, reason: open == nil ? "\(reason) (before its first case)" : reason)
+      try take(JournalEvent(.session(assignment.process, .ofCase(key, .end(end))), tNs: MonotonicTime.nanoseconds()))
+      if status != .incomplete { context.console.warn("\(key): \(reason)") }
     }
   }
 }

@@ -36,11 +36,11 @@ struct RunExecution {
     var random = SystemRandomNumberGenerator()
     var assembler = RunAssembler(plan: plan)
     for event in resumed?.events ?? [] { assembler.add(event) }
-    var begun = JournalEvent(.runStart, tNs: 0)
-    begun.runID = assembler.runID ?? RunDocument.makeRunID(date: date, using: &random)
-    begun.at = RunDocument.timestamp(date)
-    begun.planHash = plan.hash
-    begun.shard = shard
+    let begun = JournalEvent(
+      .runStart(
+        .init(
+          runID: assembler.runID ?? RunDocument.makeRunID(date: date, using: &random), at: RunDocument.timestamp(date),
+          planHash: plan.hash, shard: shard)), tNs: 0)
     try writer.append(begun)
     assembler.add(begun)
     warnOfFaults()
@@ -62,10 +62,7 @@ struct RunExecution {
       ?? RunFinisher.status(of: run, signal: context.interrupts.signal)
     run.status = [0, 3, 7].contains(status.code) ? .complete : .incomplete
     run.exit = .init(code: status.code, reason: status.reason)
-    var ended = JournalEvent(.runEnd, tNs: 0)
-    ended.code = status.code
-    ended.reason = status.reason
-    try writer.append(ended)
+    try writer.append(JournalEvent(.runEnd(run.exit), tNs: 0))
     try RunFiles(folder: folder, console: context.console, environment: context.environment)
       .write(run, drawsFigures: drawsFigures)
     return (run, status)

@@ -5,7 +5,7 @@ import Reporting
 struct RunOptions {
   var effort: RunPlan.Effort
   var interleaving: RunPlan.Interleaving
-  var gate: String
+  var gate: Gate
   var seed: UInt64
   var negativePrompt: String?
 
@@ -55,10 +55,11 @@ struct RunOptions {
       throw UsageError("The value '\(order)' is invalid for '--interleave <order>': expected off, abba or random")
     }
     self.interleaving = interleaving
-    gate = text("gate") ?? "auto"
-    guard ["auto", "golden", "reference", "off"].contains(gate) else {
-      throw UsageError("The value '\(gate)' is invalid for '--gate <by>': expected auto, golden, reference or off")
+    let by = text("gate") ?? Gate.auto.rawValue
+    guard let gate = Gate(rawValue: by) else {
+      throw UsageError("The value '\(by)' is invalid for '--gate <by>': expected auto, golden, reference or off")
     }
+    self.gate = gate
     let seedText = text("seed") ?? "0"
     guard let seed = UInt64(seedText) ?? Int64(seedText).map({ UInt64(bitPattern: $0) }) else {
       throw UsageError("The value '\(seedText)' is invalid for '--seed <n>': expected a whole number of 64 bits")

@@ -73,7 +73,7 @@ struct RunPlanner {
         guard keys.insert(planned.key).inserted else { continue }
         let key = SubjectKey(
           settings: whole.filter { RunAxes.subjectNames.contains($0.key) }, side: subject.side,
-          ownProcess: planned.scenario == "cold" || planned.scenario == "sustained" ? planned.key : nil)
+          ownProcess: planned.scenario.needsOwnProcess ? planned.key : nil)
         if let place = places[key] {
           planned.subject = place
         } else {
@@ -162,14 +162,14 @@ struct RunPlanner {
   private func makeCase(
     _ combination: RunAxes.Combination, whole: RunAxes.Combination, subject: RunPlan.Subject, swept: [String], plan: RunPlan
   ) throws -> RunPlan.Case {
-    let scenario = whole["scenario"] ?? "single"
-    guard RunAxes.scenarios.contains(scenario) else {
+    let word = whole["scenario"] ?? Scenario.single.rawValue
+    guard let scenario = Scenario(rawValue: word) else {
       throw UsageError(
-        "The scenario '\(scenario)' is unknown: expected some of \(RunAxes.scenarios.joined(separator: ", "))"
-          + Suggestion.text(for: scenario, among: RunAxes.scenarios))
+        "The scenario '\(word)' is unknown: expected some of \(RunAxes.scenarios.joined(separator: ", "))"
+          + Suggestion.text(for: word, among: RunAxes.scenarios))
     }
     let foreign = subject.isText ? RunAxes.imageNames : RunAxes.textNames
-    var suffix = scenario == "single" ? "" : "/\(scenario)"
+    var suffix = scenario == .single ? "" : "/\(scenario)"
     for name in swept where !foreign.contains(name) {
       if let value = combination[name] { suffix += "+\(name)=\(value)" }
     }
@@ -195,7 +195,7 @@ struct RunPlanner {
       planned.guidance = try whole["guidance_scale"].map { try Self.number($0, "guidance_scale", 0...1000) }
       planned.batch =
         try whole["batch"].map { try NumberList.parse([$0], option: "--batch <list>", in: 1...256)[0] }
-        ?? (scenario == "offline" ? 4 : 1)
+        ?? (scenario == .offline ? 4 : 1)
     }
     for name in ["eta", "timestep_spacing", "guidance_rescale", "clip_skip", "long_prompt", "rng", "temperature"]
     where !foreign.contains(name) {
@@ -255,7 +255,7 @@ extension RunPlan {
       "warmups": String(effort.warmups), "minimum_ns": String(effort.minimumNs), "interleaving": interleaving.rawValue,
       "until_interval": effort.untilInterval.map { "\($0)" } ?? "off",
       "precision": joined(subjects.map { Optional($0.precision) }),
-      "reduce_memory": joined(subjects.map { Optional($0.reducesMemory) }), "gate": gate,
+      "reduce_memory": joined(subjects.map { Optional($0.reducesMemory) }), "gate": gate.rawValue,
       "sides": sides.isEmpty ? "none" : sides.map(\.name).joined(separator: ","),
     ]
   }

@@ -26,6 +26,9 @@ struct SessionAssignment: Sendable, Codable {
   /// The model's folder or file.
   var path: String
   var fixtures: String?
+
+  /// The process, as its events name it.
+  var process: JournalEvent.Process { .init(session: session, subject: subject, order: order) }
 }
 
 /// Measures one subject in one session: loads it, judges and measures its cases, and tells what happens as events.
@@ -48,21 +51,16 @@ struct SessionRunner {
     var overheadNs: UInt64?
   }
 
-  func event(_ type: JournalEvent.Kind, key: String? = nil) -> JournalEvent {
-    var event = JournalEvent(
-      type, tNs: MonotonicTime.nanoseconds(), session: assignment.session, subject: assignment.subject, key: key)
-    event.order = assignment.order
-    return event
+  /// Tells something of the session.
+  func tell(_ event: JournalEvent.SessionEvent) throws {
+    try emit(JournalEvent(.session(assignment.process, event), tNs: MonotonicTime.nanoseconds()))
   }
 
   /// Does all of the assignment; a case that fails is told, and the next one goes on.
   ///
   /// - Throws: Only what ends the process: a line that can't be written, a usage error of the engine.
   func run() async throws {
-    var start = event(.sessionStart)
-    start.pid = ProcessInfo.processInfo.processIdentifier
-    start.at = RunDocument.timestamp(Date())
-    try emit(start)
+    try tell(.start(pid: ProcessInfo.processInfo.processIdentifier, at: RunDocument.timestamp(Date())))
     let probe = MemoryProbe()
     let planned = plan.cases.filter { $0.subject == assignment.subject && assignment.keys.contains($0.key) }
     let overheadNs = await NullBackend.overheadNs(steps: planned.compactMap(\.steps).max() ?? 20)
@@ -71,19 +69,16 @@ struct SessionRunner {
     let conditions = Conditions.now()
     let startNs = MonotonicTime.nanoseconds()
     let baseline = probe.read().residentBytes
-    if planned.contains(where: { $0.scenario == "cold" }) { FileCache.evict(path: assignment.path) }
+    if planned.contains(where: { $0.scenario == .cold }) { FileCache.evict(path: assignment.path) }
     let loaded: Loaded
     do {
       loaded = try await load(baselineBytes: baseline, overheadNs: overheadNs)
     } catch let error as BackendError {
       _ = sampler.stop()
-      for planned in planned { try emit(end(planned, error: error)) }
+      for planned in planned { try tell(.ofCase(planned.key, .end(Self.end(error)))) }
       return
     }
-    var told = event(.loaded)
-    told.ns = loaded.loadNs
-    told.record = record(loaded)
-    try emit(told)
+    try tell(.loaded(record(loaded), ns: loaded.loadNs))
     for (place, planned) in planned.enumerated() {
       if context.cancellation.isCancelled { break }
       if assignment.judged.contains(planned.key) { try await judge(planned, loaded) }
@@ -93,22 +88,22 @@ struct SessionRunner {
       let hasOwnPeak = isFirst ? peakIsOwn : probe.resetPeak()
       let ownSampler = isFirst ? sampler : MemorySampler()
       let before = isFirst ? conditions : Conditions.now()
-      var ended: JournalEvent
+      var ended: JournalEvent.CaseEnd
       do {
         try await measurer.measure()
-        ended = end(planned, error: nil)
+        ended = Self.end(nil)
       } catch let error as BackendError {
-        ended = end(planned, error: error)
+        ended = Self.end(error)
       }
       let readings = ownSampler.stop()
       ended.memory = RunSession.MemoryTimeline(readings, startNs: measurer.startNs)
       ended.conditions = RunSession.ConditionsPair(start: before, end: .now())
       ended.peakBytes = hasOwnPeak ? probe.read().peakResidentBytes : readings.compactMap(\.reading.residentBytes).max()
-      try emit(ended)
+      try tell(.ofCase(planned.key, .end(ended)))
     }
     if planned.isEmpty || context.cancellation.isCancelled && assignment.keys.isEmpty { _ = sampler.stop() }
     await loaded.engine.unload(loaded.info.id)
-    try emit(event(.sessionEnd))
+    try tell(.end)
   }
 
   private func load(baselineBytes: UInt64?, overheadNs: UInt64?) async throws -> Loaded {
@@ -129,30 +124,24 @@ struct SessionRunner {
   }
 
   private func judge(_ planned: RunPlan.Case, _ loaded: Loaded) async throws {
-    try emit(event(.beat))
+    try tell(.beat)
     let gate = AccuracyGate(
       plan: plan, subject: subject, planned: planned, loaded: loaded, context: context, fixtures: assignment.fixtures)
-    var verdict = event(.gate, key: planned.key)
-    do { verdict.conformance = try await gate.judge() } catch let error as BackendError where error.code == .cancelled { return }
-    if verdict.conformance != nil { try emit(verdict) }
+    do {
+      if let verdict = try await gate.judge() { try tell(.ofCase(planned.key, .gate(verdict))) }
+    } catch let error as BackendError where error.code == .cancelled {
+      return
+    }
   }
 
-  /// The event of a case that is over, well or not.
-  func end(_ planned: RunPlan.Case, error: BackendError?) -> JournalEvent {
-    var event = event(.caseEnd, key: planned.key)
+  /// The end of a case, well without an error.
+  static func end(_ error: BackendError?) -> JournalEvent.CaseEnd {
     switch error?.code {
-    case nil: event.status = .pass
-    case .cancelled:
-      event.status = .incomplete
-      event.reason = "interrupted"
-    case .outOfMemory:
-      event.status = .outOfMemory
-      event.reason = error?.message
-    default:
-      event.status = .error
-      event.reason = error?.message
+    case nil: .init(.pass)
+    case .cancelled: .init(.incomplete, reason: "interrupted")
+    case .outOfMemory: .init(.outOfMemory, reason: error?.message)
+    default: .init(.error, reason: error?.message)
     }
-    return event
   }
 
   private func record(_ loaded: Loaded) -> RunSubject {

@@ -2,18 +2,8 @@ import Measurement
 
 /// A comparison as Markdown, which reads well as text too.
 public enum ComparisonTable {
-  /// A quantity with its unit; `-` for none.
-  public static func text(_ value: Double?, unit: String) -> String { self.value(value, unit: unit) }
-
-  static func value(_ value: Double?, unit: String?) -> String {
-    guard let value else { return "-" }
-    switch unit {
-    case "ns": return Units.duration(ns: value)
-    case "bytes": return Units.bytes(value)
-    case "1/s": return Units.significant(value) + "/s"
-    default: return Units.significant(value)
-    }
-  }
+  /// One side's value of a row with its unit; `-` for none.
+  static func value(_ value: Double?, _ row: MetricVerdict) -> String { row.unit?.text(value) ?? "-" }
 
   /// The comparison.
   ///
@@ -31,7 +21,7 @@ public enum ComparisonTable {
     let shown = comparison.rows.filter { showsAll || $0.verdict != .unchanged }
     for row in shown + (showsAll ? comparison.informative : []) {
       table.append([
-        row.caseID, row.metric ?? "-", value(row.base, unit: row.unit), value(row.candidate, unit: row.unit),
+        row.caseID, row.metric?.rawValue ?? "-", value(row.base, row), value(row.candidate, row),
         row.change.map { MetricPair.percent($0) } ?? "-", row.verdict.rawValue.replacing("_", with: " "), row.clause,
       ])
     }

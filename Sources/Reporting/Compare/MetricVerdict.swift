@@ -27,9 +27,9 @@ public struct MetricVerdict: Sendable, Hashable, Codable {
   /// The case.
   public var caseID: String
   /// The quantity; nil for a verdict on the case as a whole.
-  @NullEncoded public var metric: String?
+  @NullEncoded public var metric: MetricName?
   /// Its unit.
-  @NullEncoded public var unit: String?
+  @NullEncoded public var unit: MetricUnit?
   /// The verdict.
   public var verdict: Verdict
   /// What decided, as a sentence.
@@ -61,7 +61,7 @@ public struct MetricVerdict: Sendable, Hashable, Codable {
   }
 
   /// Makes a verdict on a whole case.
-  init(caseID: String, metric: String? = nil, verdict: Verdict, clause: String) {
+  init(caseID: String, metric: MetricName? = nil, verdict: Verdict, clause: String) {
     self.caseID = caseID
     self.verdict = verdict
     self.clause = clause
@@ -113,9 +113,9 @@ struct MetricPair {
 
   private var leastDifference: Double {
     switch base.unit {
-    case "ns": policy.leastNs
-    case "bytes": policy.leastBytes
-    default: 0
+    case .nanoseconds: policy.leastNs
+    case .bytes: policy.leastBytes
+    case .perSecond: 0
     }
   }
 
@@ -128,7 +128,7 @@ struct MetricPair {
     }
     let percent = Self.percent(change)
     guard abs(new - old) >= leastDifference else {
-      set(.unchanged, "\(percent) is less than \(ComparisonTable.value(leastDifference, unit: base.unit)), which never matters")
+      set(.unchanged, "\(percent) is less than \(base.unit.text(leastDifference)), which never matters")
       return
     }
     let direction: Verdict = (change > 0) == isWorseUp ? .regressed : .improved

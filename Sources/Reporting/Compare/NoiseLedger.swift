@@ -12,7 +12,7 @@ public struct NoiseLedger: Sendable, Hashable, Codable {
     /// The case.
     public var caseID: String
     /// The quantity.
-    public var metric: String
+    public var metric: MetricName
     /// The relative standard deviation between sessions.
     public var spread: Double
     /// The relative difference of the medians of two halves that are one and the same.
@@ -60,7 +60,7 @@ public struct NoiseLedger: Sendable, Hashable, Codable {
   }
 
   /// The spread of a quantity; nil when it wasn't calibrated.
-  public func spread(of metric: String, in caseID: String) -> Double? {
+  public func spread(of metric: MetricName, in caseID: String) -> Double? {
     entries.first { $0.caseID == caseID && $0.metric == metric }.map { max($0.spread, abs($0.difference)) }
   }
 

@@ -91,7 +91,7 @@ public struct RunComparison: Sendable, Hashable, Codable {
         var pair = MetricPair(
           caseID: new.caseID, base: first, candidate: metric, ledgerNoise: ledger?.spread(of: metric.name, in: new.caseID),
           policy: policy)
-        if CaseMetrics.judged.contains(metric.name) {
+        if metric.name.isJudged {
           pairs.append((place, pair))
           place += 1
         } else {

@@ -1,3 +1,5 @@
+import GenBackend
+
 /// A run as a long table: one line a sample of a quantity (RFC 4180).
 public enum CSVReport {
   /// The table with its header.
@@ -8,26 +10,27 @@ public enum CSVReport {
         for (session, value) in metric.sessionMedians.enumerated() {
           lines.append(
             row([
-              run.runID, runCase.caseID, runCase.side ?? "", runCase.subject, runCase.scenario, String(session), "median",
-              metric.name,
-              metric.unit, number(value),
+              run.runID, runCase.caseID, runCase.side ?? "", runCase.subject, runCase.scenario.rawValue, String(session),
+              "median",
+              metric.name.rawValue, metric.unit.rawValue, number(value),
             ]))
         }
       }
       for session in runCase.sessions {
         for sample in session.samples {
-          var values = [("e2e_ns", sample.e2eNs), ("unaccounted_ns", sample.unaccountedNs)]
-          values += sample.orderedStages.map { ("\($0.name)_ns", $0.ns) }
-          values += sample.stepsNs.enumerated().map { ("step_ns[\($0.offset)]", $0.element) }
-          if let first = sample.text?.ttftNs { values.append(("ttft_ns", first)) }
-          values += (sample.text?.tokensNs ?? []).enumerated().map { ("token_ns[\($0.offset + 1)]", $0.element) }
-          if let load = sample.loadNs { values.append(("load_warm_ns", load)) }
-          if let cancel = sample.cancelNs { values.append(("cancel_ns", cancel)) }
+          var values = [(MetricName.endToEnd.rawValue, sample.e2eNs), (MetricName.unaccounted.rawValue, sample.unaccountedNs)]
+          values += sample.orderedStages.map { (MetricName.stage(Stage(rawValue: $0.name)).rawValue, $0.ns) }
+          values += sample.stepsNs.enumerated().map { ("\(MetricName.step)[\($0.offset)]", $0.element) }
+          if let first = sample.text?.ttftNs { values.append((MetricName.timeToFirstToken.rawValue, first)) }
+          values += (sample.text?.tokensNs ?? []).enumerated().map { ("\(MetricName.token)[\($0.offset + 1)]", $0.element) }
+          if let load = sample.loadNs { values.append((MetricName.loadWarm.rawValue, load)) }
+          if let cancel = sample.cancelNs { values.append((MetricName.cancel.rawValue, cancel)) }
           for (name, value) in values {
             lines.append(
               row([
-                run.runID, runCase.caseID, runCase.side ?? "", runCase.subject, runCase.scenario, String(session.session),
-                String(sample.index), name, "ns", String(value),
+                run.runID, runCase.caseID, runCase.side ?? "", runCase.subject, runCase.scenario.rawValue,
+                String(session.session),
+                String(sample.index), name, MetricUnit.nanoseconds.rawValue, String(value),
               ]))
           }
         }

@@ -12,7 +12,7 @@ public enum ForeignFormats {
     for (runCase, metric) in metrics(of: run) where metric.polarity == polarity {
       guard let median = metric.summary.median else { continue }
       var entry: [String: JSONValue] = [
-        "name": .string("\(runCase.displayName) \(metric.name)"), "unit": .string(metric.unit), "value": .number(median),
+        "name": .string("\(runCase.displayName) \(metric.name)"), "unit": .string(metric.unit.rawValue), "value": .number(median),
         "extra": .string("n \(metric.summary.n), sessions \(metric.sessionMedians.count), \(RunTable.verdict(runCase))"),
       ]
       if let interval = metric.summary.ci { entry["range"] = .string("95 % CI \(interval.low)...\(interval.high)") }
@@ -33,7 +33,7 @@ public enum ForeignFormats {
           value["lower_value"] = .number(interval.low)
           value["upper_value"] = .number(interval.high)
         }
-        measures[metric.name] = .object(value)
+        measures[metric.name.rawValue] = .object(value)
       }
       if !measures.isEmpty { cases[runCase.displayName] = .object(measures) }
     }
@@ -43,17 +43,18 @@ public enum ForeignFormats {
   /// hyperfine's JSON: `results[]` with `times[]` in seconds, so that its scripts read them.
   public static func hyperfine(_ run: RunDocument) -> String {
     let results = run.cases.compactMap { runCase -> JSONValue? in
-      guard runCase.status == .pass, let summary = runCase.summary("e2e_ns"), let mean = summary.mean, let median = summary.median
+      guard runCase.status == .pass, let summary = runCase.summary(.endToEnd), let mean = summary.mean,
+        let median = summary.median
       else { return nil }
       let times = runCase.sessions.flatMap(\.samples).map { JSONValue.number(Double($0.e2eNs) / 1e9) }
       func seconds(_ value: Double?) -> JSONValue { value.map { .number($0 / 1e9) } ?? .null }
-      var parameters: [String: JSONValue] = ["scenario": .string(runCase.scenario)]
+      var parameters: [String: JSONValue] = ["scenario": .string(runCase.scenario.rawValue)]
       if let steps = runCase.parameters.steps { parameters["steps"] = .string(String(steps)) }
       if let scheduler = runCase.parameters.scheduler { parameters["scheduler"] = .string(scheduler) }
       if let width = runCase.parameters.width, let height = runCase.parameters.height {
         parameters["size"] = .string("\(width)x\(height)")
       }
-      let peak = runCase.summary("peak_rss_bytes")?.max
+      let peak = runCase.summary(.peakResident)?.max
       return [
         "command": .string(runCase.displayName), "mean": seconds(mean), "stddev": seconds(summary.stddev),
         "median": seconds(median),
@@ -68,7 +69,7 @@ public enum ForeignFormats {
   /// google-benchmark's JSON, schema version 1: a row a session, and the aggregates.
   public static func googleBenchmark(_ run: RunDocument) -> String {
     var rows: [JSONValue] = []
-    for (runCase, metric) in metrics(of: run) where metric.unit == "ns" {
+    for (runCase, metric) in metrics(of: run) where metric.unit == .nanoseconds {
       let name = "\(runCase.displayName)/\(metric.name)"
       let count = metric.sessionMedians.count
       for (index, value) in metric.sessionMedians.enumerated() {
@@ -117,7 +118,7 @@ public enum ForeignFormats {
   /// The judged quantities of the cases that passed.
   private static func metrics(of run: RunDocument) -> [(RunCase, RunCase.Metric)] {
     run.cases.filter { $0.status == .pass }.flatMap { runCase in
-      runCase.metrics.filter { CaseMetrics.judged.contains($0.name) }.map { (runCase, $0) }
+      runCase.metrics.filter { $0.name.isJudged }.map { (runCase, $0) }
     }
   }
 }

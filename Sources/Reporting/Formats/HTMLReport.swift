@@ -1,5 +1,6 @@
 import Conformance
 public import Foundation
+import GenBackend
 import Measurement
 
 /// A run as one page: no script, no other file; light and dark.
@@ -105,30 +106,25 @@ public struct HTMLReport {
 
   // MARK: - Tables
 
-  private static func cell(_ runCase: RunCase, _ name: String) -> String {
+  private static func cell(_ runCase: RunCase, _ name: MetricName) -> String {
     guard let metric = runCase.metric(name), let median = metric.summary.median else { return "<td class=\"n\">-</td>" }
     let spread = metric.summary.n > 1 ? metric.summary.mad : nil
-    let text = metric.unit == "ns" ? Units.duration(ns: median, spread: spread) : ComparisonTable.value(median, unit: metric.unit)
+    let text = metric.unit == .nanoseconds ? Units.duration(ns: median, spread: spread) : metric.unit.text(median)
     return "<td class=\"n\">\(XML.escaped(text))</td>"
   }
 
   private var summaryTable: String {
     let isText = run.cases.contains { $0.parameters.maxTokens != nil }
     let isImage = run.cases.contains { $0.parameters.maxTokens == nil }
-    var columns: [(title: String, name: String)] = [("load", "load_cold_ns")]
-    if isImage { columns += [("text encode", "text_encode_ns"), ("step", "step_ns"), ("VAE", "vae_decode_ns")] }
-    if isText {
-      columns += [
-        ("vision", "vision_encode_ns"), ("prefill", "prefill_tokens_per_s"), ("first token", "ttft_ns"),
-        ("decode", "decode_tokens_per_s"),
-      ]
-    }
-    columns += [("total", "e2e_ns"), ("peak memory", "peak_rss_bytes")]
+    var columns: [MetricName] = [.loadCold]
+    if isImage { columns += [.stage(.textEncode), .step, .stage(.vaeDecode)] }
+    if isText { columns += [.stage(.visionEncode), .prefillRate, .timeToFirstToken, .decodeRate] }
+    columns += [.endToEnd, .peakResident]
     let head = columns.map { "<th class=\"c\">\($0.title)</th>" }.joined()
     let rows = run.cases.enumerated().map { index, runCase -> String in
       let kind = runCase.status == .pass ? (runCase.conformance?.result == .pass ? "pass" : "skip") : "fail"
       return "<tr><td><a href=\"#case-\(index)\">\(XML.escaped(runCase.displayName))</a></td>"
-        + columns.map { Self.cell(runCase, $0.name) }.joined()
+        + columns.map { Self.cell(runCase, $0) }.joined()
         + "<td class=\"\(kind)\">\(XML.escaped(RunTable.verdict(runCase)))</td></tr>"
     }
     return "<div class=\"scroll\"><table><tr><th>case</th>\(head)<th>verdict</th></tr>\(rows.joined())</table></div>"
@@ -138,9 +134,9 @@ public struct HTMLReport {
     var body = ["<h2>Against \(XML.escaped(comparison.base.name)): \(XML.escaped(comparison.headline))</h2>"]
     func line(_ row: MetricVerdict) -> String {
       """
-      <tr><td class="id">\(XML.escaped(row.caseID))</td><td>\(XML.escaped(row.metric ?? "-"))</td>\
-      <td class="n">\(XML.escaped(ComparisonTable.value(row.base, unit: row.unit)))</td>\
-      <td class="n">\(XML.escaped(ComparisonTable.value(row.candidate, unit: row.unit)))</td>\
+      <tr><td class="id">\(XML.escaped(row.caseID))</td><td>\(XML.escaped(row.metric?.rawValue ?? "-"))</td>\
+      <td class="n">\(XML.escaped(ComparisonTable.value(row.base, row)))</td>\
+      <td class="n">\(XML.escaped(ComparisonTable.value(row.candidate, row)))</td>\
       <td class="n">\(row.change.map { MetricPair.percent($0) } ?? "-")</td>\
       <td class="verdict-\(row.verdict.rawValue)">\(row.verdict.rawValue.replacing("_", with: " "))</td><td class="dim">\(XML.escaped(row.clause))</td></tr>
       """
@@ -202,7 +198,7 @@ public struct HTMLReport {
       body.append("<h3>Where the time goes (median request)</h3>")
       body.append(SVGChart.bar(budget, format: { Units.duration(ns: $0) }))
     }
-    let medians = runCase.metric("e2e_ns")?.sessionMedians ?? []
+    let medians = runCase.metric(.endToEnd)?.sessionMedians ?? []
     let samples = runCase.sessions.flatMap { session in session.samples.map { (session.session, Double($0.e2eNs)) } }
     if samples.count > 1 {
       body.append("<h3>Requests in the order of measuring\(medians.count > 1 ? ", a colour a session" : "")</h3>")
@@ -265,8 +261,8 @@ public struct HTMLReport {
   private func metricTable(_ runCase: RunCase) -> String {
     let rows = runCase.metrics.map { metric -> String in
       let summary = metric.summary
-      func value(_ number: Double?) -> String { XML.escaped(ComparisonTable.value(number, unit: metric.unit)) }
-      return "<tr><td class=\"id\">\(XML.escaped(metric.name))</td><td class=\"n\">\(value(summary.median))</td>"
+      func value(_ number: Double?) -> String { XML.escaped(metric.unit.text(number)) }
+      return "<tr><td class=\"id\">\(XML.escaped(metric.name.rawValue))</td><td class=\"n\">\(value(summary.median))</td>"
         + "<td class=\"n\">\(summary.ci.map { "\(value($0.low)) to \(value($0.high))" } ?? "-")</td>"
         + "<td class=\"n\">\(value(summary.mad))</td><td class=\"n\">\(value(summary.min))</td><td class=\"n\">\(value(summary.max))</td>"
         + "<td class=\"n\">\(value(summary.percentiles["90"]))</td><td class=\"n\">\(value(summary.percentiles["99"]))</td>"

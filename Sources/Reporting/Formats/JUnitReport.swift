@@ -82,7 +82,9 @@ public enum JUnitReport {
       seconds += time
       let family = run.subjects.first { $0.id == runCase.subject }?.model.family ?? "none"
       var inner = runCase.metrics.compactMap { metric in
-        metric.summary.median.map { "      " + property(metric.name, "\(Units.significant($0, digits: 6)) \(metric.unit)") }
+        metric.summary.median.map {
+          "      " + property(metric.name.rawValue, "\(Units.significant($0, digits: 6)) \(metric.unit.rawValue)")
+        }
       }
       inner = inner.isEmpty ? [] : ["    <properties>"] + inner + ["    </properties>"]
       let rows = comparison?.rows.filter { $0.caseID == runCase.caseID } ?? []
@@ -101,11 +103,12 @@ public enum JUnitReport {
         let worse = rows.filter { $0.verdict == .regressed }
         if !worse.isEmpty {
           failures += 1
-          inner.append(tag("failure", "regression", worse.map { "\($0.metric ?? ""): \($0.clause)" }.joined(separator: "\n")))
+          inner.append(
+            tag("failure", "regression", worse.map { "\($0.metric?.rawValue ?? ""): \($0.clause)" }.joined(separator: "\n")))
         }
       }
       let other = rows.filter { $0.verdict == .inconclusive || $0.verdict == .notComparable || $0.verdict == .improved }
-      var said = other.map { "\($0.metric ?? "case"): \($0.verdict.rawValue): \($0.clause)" }
+      var said = other.map { "\($0.metric?.rawValue ?? "case"): \($0.verdict.rawValue): \($0.clause)" }
       said.append("reproduce: \(run.command.map(JobFile.shell).joined(separator: " "))")
       inner.append("    <system-out>\(XML.escaped(said.joined(separator: "\n")))</system-out>")
       cases.append(

@@ -37,9 +37,10 @@ public enum MarkdownReport {
     ])
     for metric in runCase.metrics {
       let summary = metric.summary
-      func value(_ number: Double?) -> String { ComparisonTable.value(number, unit: metric.unit) }
+      func value(_ number: Double?) -> String { metric.unit.text(number) }
       table.append([
-        metric.name, value(summary.median), summary.ci.map { "\(value($0.low)) to \(value($0.high))" } ?? "-", value(summary.mad),
+        metric.name.rawValue, value(summary.median), summary.ci.map { "\(value($0.low)) to \(value($0.high))" } ?? "-",
+        value(summary.mad),
         value(summary.percentiles["90"]), value(summary.percentiles["99"]), String(summary.n),
         summary.outliersMild + summary.outliersSevere == 0
           ? "-" : "\(summary.outliersMild) mild, \(summary.outliersSevere) severe",

@@ -12,9 +12,9 @@ public enum TraceReport {
     var starts: [Int: Double] = [:]
     var next = 0.0
 
-    func number(of event: JournalEvent) -> Int? {
-      guard let key = event.key, let session = event.session else { return nil }
-      let name = "\(event.subject ?? 0) \(key) \(session)"
+    func number(of key: String, in process: JournalEvent.Process) -> Int {
+      let session = process.session
+      let name = "\(process.subject) \(key) \(session)"
       if let known = processes[name] { return known }
       let number = processes.count + 1
       processes[name] = number
@@ -29,10 +29,11 @@ public enum TraceReport {
     }
 
     for event in journal {
-      guard let process = number(of: event), let start = starts[process] else { continue }
-      switch event.type {
-      case .sample:
-        guard let sample = event.sample else { continue }
+      guard let (origin, key, event) = event.ofCase else { continue }
+      let process = number(of: key, in: origin)
+      guard let start = starts[process] else { continue }
+      switch event {
+      case .sample(let sample, let spans, _):
         let from = start + Double(sample.startNs) / 1000
         next = max(next, from + Double(sample.e2eNs) / 1000)
         events.append(
@@ -42,7 +43,6 @@ public enum TraceReport {
               "repetition": .integer(sample.repetition), "seed": .string(String(sample.seed)),
               "unaccounted_us": .number(Double(sample.unaccountedNs) / 1000),
             ]))
-        guard let spans = event.spans else { continue }
         for place in spans.stage.indices {
           let name = spans.names.indices.contains(spans.stage[place]) ? spans.names[spans.stage[place]] : "?"
           let index = spans.index[place]
@@ -51,8 +51,8 @@ public enum TraceReport {
               index >= 0 && (name == "step" || name == "decode") ? "\(name) \(index + 1)" : name, "stage", process,
               2 + spans.depth[place], start + Double(spans.startNs[place]) / 1000, Double(spans.ns[place]) / 1000, [:]))
         }
-      case .caseEnd:
-        if let memory = event.memory {
+      case .end(let end):
+        if let memory = end.memory {
           for (place, time) in memory.tNs.enumerated() {
             var values: [String: JSONValue] = [:]
             if let value = memory.anonymousBytes[place] { values["anonymous MiB"] = mebibytes(value) }
@@ -66,13 +66,14 @@ public enum TraceReport {
             ])
           }
         }
-        if let status = event.status, status != .pass {
+        if end.status != .pass {
           events.append([
-            "ph": "i", "s": "p", "name": .string("\(status.rawValue): \(event.reason ?? "")"), "pid": .integer(process), "tid": 1,
+            "ph": "i", "s": "p", "name": .string("\(end.status.rawValue): \(end.reason ?? "")"), "pid": .integer(process),
+            "tid": 1,
             "ts": .number(next),
           ])
         }
-      default: continue
+      case .start, .gate, .warmup, .warning: continue
       }
     }
     let root: JSONValue = [

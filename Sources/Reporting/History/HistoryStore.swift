@@ -149,7 +149,7 @@ public struct HistoryStore: Sendable {
         [
           .text(run.runID), .text(runCase.caseID), .text(runCase.side ?? ""), .text(runCase.subject),
           .text(subject?.backend.name ?? ""),
-          .text(subject?.model.name ?? ""), .text(subject?.model.precision ?? ""), .text(runCase.scenario),
+          .text(subject?.model.name ?? ""), .text(subject?.model.precision ?? ""), .text(runCase.scenario.rawValue),
           .text(runCase.status.rawValue), text(runCase.conformance?.result.rawValue), text(runCase.statusReason),
         ])
       guard case .integer(let id)? = try database.query("SELECT last_insert_rowid()").rows.first?.first else { continue }
@@ -158,7 +158,8 @@ public struct HistoryStore: Sendable {
         try database.query(
           "INSERT OR REPLACE INTO metric VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
           [
-            .integer(id), .text(metric.name), .text(metric.unit), .text(metric.polarity.rawValue), .text(metric.scope),
+            .integer(id), .text(metric.name.rawValue), .text(metric.unit.rawValue), .text(metric.polarity.rawValue),
+            .text(metric.scope.rawValue),
             .integer(Int64(summary.n)), real(summary.median), real(summary.mean), real(summary.stddev), real(summary.mad),
             real(summary.min), real(summary.max), real(summary.ci?.low), real(summary.ci?.high), real(summary.percentiles["90"]),
             real(summary.percentiles["99"]),
@@ -166,7 +167,7 @@ public struct HistoryStore: Sendable {
         for (session, median) in metric.sessionMedians.enumerated() {
           try database.query(
             "INSERT OR REPLACE INTO session_value VALUES(?,?,?,?)",
-            [.integer(id), .text(metric.name), .integer(Int64(session)), .real(median)])
+            [.integer(id), .text(metric.name.rawValue), .integer(Int64(session)), .real(median)])
         }
       }
     }
@@ -223,25 +224,27 @@ public struct HistoryStore: Sendable {
   ///   - metric: The quantity.
   ///   - matches: Whether a case is wanted.
   /// - Throws: ``SQLiteError``.
-  public func trend(_ metric: String, where matches: (String) -> Bool = { _ in true }) throws(SQLiteError) -> [HistoryTrend] {
+  public func trend(_ metric: MetricName, where matches: (String) -> Bool = { _ in true }) throws(SQLiteError) -> [HistoryTrend] {
     let database = try openForReading()
     let rows = try database.query(
       """
       SELECT case_id, side, coalesce(machine_id, ''), coalesce(machine_name, ''), build, unit, polarity, created_at, run_id, commit_id,
         median, ci_low, ci_high
       FROM trend WHERE metric = ? AND status = 'pass' AND median IS NOT NULL ORDER BY created_at, run_id
-      """, [.text(metric)]
+      """, [.text(metric.rawValue)]
     ).rows
     var series: [String: HistoryTrend] = [:]
     var order: [String] = []
     for row in rows {
-      guard let caseID = row[0].string, matches(caseID), let median = row[10].double else { continue }
+      guard let caseID = row[0].string, matches(caseID), let median = row[10].double,
+        let unit = row[5].string.flatMap({ MetricUnit(rawValue: $0) })
+      else { continue }
       let side = row[1].string ?? ""
       let key = [caseID, side, row[2].string ?? "", row[4].string ?? ""].joined(separator: "\u{1f}")
       if series[key] == nil {
         order.append(key)
         series[key] = HistoryTrend(
-          caseID: side.isEmpty ? caseID : "\(caseID) [\(side)]", metric: metric, unit: row[5].string ?? "",
+          caseID: side.isEmpty ? caseID : "\(caseID) [\(side)]", metric: metric, unit: unit,
           isLowerBetter: row[6].string != "higher", machine: row[3].string ?? "", build: row[4].string ?? "")
       }
       var point = HistoryTrend.Point(createdAt: row[7].string ?? "", runID: row[8].string ?? "", median: median)
@@ -312,9 +315,9 @@ public struct HistoryTrend: Sendable, Hashable, Codable {
   /// The case.
   public var caseID: String
   /// The quantity.
-  public var metric: String
+  public var metric: MetricName
   /// Its unit.
-  public var unit: String
+  public var unit: MetricUnit
   /// Whether less is better.
   public var isLowerBetter: Bool
   /// The machine's name.
@@ -333,7 +336,7 @@ public struct HistoryTrend: Sendable, Hashable, Codable {
   }
 
   /// Makes an empty course.
-  public init(caseID: String, metric: String, unit: String, isLowerBetter: Bool, machine: String, build: String) {
+  public init(caseID: String, metric: MetricName, unit: MetricUnit, isLowerBetter: Bool, machine: String, build: String) {
     self.caseID = caseID
     self.metric = metric
     self.unit = unit

@@ -1,11 +1,12 @@
 import Foundation
+import GenBackend
 import Measurement
 
 /// Figures of several runs: side by side, over time, against the machine.
 public enum ComparisonFigures {
   /// Two runs, case by case: medians with their intervals; nil without a case in common.
   public static func compare(
-    _ base: RunDocument, _ candidate: RunDocument, names: (String, String), metric: String = "e2e_ns"
+    _ base: RunDocument, _ candidate: RunDocument, names: (String, String), metric: MetricName = .endToEnd
   ) -> Gnuplot.Figure? {
     var rows: [String] = []
     var ticks: [String] = []
@@ -13,7 +14,7 @@ public enum ComparisonFigures {
       guard let other = base.cases.first(where: { $0.caseID == runCase.caseID }), let new = runCase.summary(metric),
         let old = other.summary(metric), let newMedian = new.median, let oldMedian = old.median
       else { continue }
-      let scale = scale(runCase.metric(metric)?.unit)
+      let scale = runCase.metric(metric)?.unit.figureScale ?? 1
       let place = Double(rows.count)
       ticks.append(PlotStyle.tick(runCase.caseID, place))
       let values = [
@@ -23,7 +24,7 @@ public enum ComparisonFigures {
       rows.append(values.map(PlotStyle.number).joined(separator: " "))
     }
     guard !rows.isEmpty else { return nil }
-    let unit = label(candidate.cases.lazy.compactMap { $0.metric(metric)?.unit }.first)
+    let unit = candidate.cases.lazy.compactMap { $0.metric(metric)?.unit }.first?.figureLabel ?? ""
     return Gnuplot.Figure(
       name: "compare", data: (["# case, base, low, high, candidate, low, high (\(unit))"] + rows).joined(separator: "\n") + "\n",
       commands: """
@@ -41,28 +42,11 @@ public enum ComparisonFigures {
         """)
   }
 
-  private static func scale(_ unit: String?) -> Double {
-    switch unit {
-    case "ns": 1e6
-    case "bytes": 1_048_576
-    default: 1
-    }
-  }
-
-  private static func label(_ unit: String?) -> String {
-    switch unit {
-    case "ns": "ms"
-    case "bytes": "MiB"
-    case "1/s": "a second"
-    default: unit ?? ""
-    }
-  }
-
   /// Quantities over the runs of a history, with a band for the interval and marks where the level changed; nil without points.
   public static func trend(_ trends: [HistoryTrend]) -> Gnuplot.Figure? {
     let trends = trends.filter { !$0.points.isEmpty }
     guard let first = trends.first else { return nil }
-    let scale = scale(first.unit)
+    let scale = first.unit.figureScale
     var blocks: [String] = []
     var plots: [String] = []
     var marks: [String] = []
@@ -110,7 +94,7 @@ public enum ComparisonFigures {
       commands: """
         set title \(Gnuplot.quoted("\(first.metric) over time: median and 95 % interval; dashed lines mark changes of level"))
         set xlabel 'run'
-        set ylabel \(Gnuplot.quoted(label(first.unit)))
+        set ylabel \(Gnuplot.quoted(first.unit.figureLabel))
         set yrange [0:*]
         set xrange [0.5:\(PlotStyle.number(Double(runs.count) + 0.5))]
         set xtics (\(ticks.joined(separator: ", "))) rotate by -30
@@ -168,14 +152,14 @@ public enum ComparisonFigures {
   private static func time(of stage: String, in runCase: RunCase) -> (ns: Double, passes: Double)? {
     if stage == "unet" {
       let guided = (runCase.parameters.guidance ?? 7.5) > 1 ? 2.0 : 1
-      if let ns = runCase.summary("step_unet_ns")?.median { return (ns, guided) }
-      guard let first = runCase.summary("step_unet_cond_ns")?.median else { return nil }
+      if let ns = runCase.summary(.stepPart(.unet))?.median { return (ns, guided) }
+      guard let first = runCase.summary(.stepPart(.unetConditional))?.median else { return nil }
       return (first, 1)
     }
     if stage == "text_encode" {
       // With guidance the empty or negative prompt passes too.
-      return runCase.summary("text_encode_ns")?.median.map { ($0, (runCase.parameters.guidance ?? 7.5) > 1 ? 2 : 1) }
+      return runCase.summary(.stage(.textEncode))?.median.map { ($0, (runCase.parameters.guidance ?? 7.5) > 1 ? 2 : 1) }
     }
-    return runCase.summary("\(stage)_ns")?.median.map { ($0, 1) }
+    return runCase.summary(.stage(Stage(rawValue: stage)))?.median.map { ($0, 1) }
   }
 }

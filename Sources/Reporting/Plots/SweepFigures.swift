@@ -27,7 +27,7 @@ public enum SweepFigures {
       if self != .steps, let steps = parameters.steps { parts.append("\(steps) steps") }
       if self != .batch, let batch = parameters.batch, batch > 1 { parts.append("batch \(batch)") }
       if self != .max_tokens, let tokens = parameters.maxTokens { parts.append("\(tokens) tokens") }
-      if runCase.scenario != "single" { parts.append(runCase.scenario) }
+      if runCase.scenario != .single { parts.append(runCase.scenario.rawValue) }
       for (key, value) in parameters.settings.sorted(by: { $0.key < $1.key })
       where key != rawValue && key != "precision" || value == "bf16" {
         parts.append("\(key) \(value)")
@@ -53,7 +53,7 @@ public enum SweepFigures {
     var points: [(x: Double, median: Double, low: Double, high: Double)]
   }
 
-  static func curves(_ runs: [RunDocument], axis: Axis, metric: String) -> [Curve] {
+  static func curves(_ runs: [RunDocument], axis: Axis, metric: MetricName) -> [Curve] {
     var curves: [Curve] = []
     for run in runs {
       for runCase in run.cases {
@@ -76,13 +76,13 @@ public enum SweepFigures {
 
   /// The axis that the cases differ in most; nil when they don't.
   public static func bestAxis(_ runs: [RunDocument]) -> Axis? {
-    Axis.allCases.map { axis in (axis, curves(runs, axis: axis, metric: "e2e_ns").map(\.points.count).max() ?? 0) }
+    Axis.allCases.map { axis in (axis, curves(runs, axis: axis, metric: .endToEnd).map(\.points.count).max() ?? 0) }
       .filter { $0.1 > 1 }.max { $0.1 < $1.1 }?.0
   }
 
   /// The time of a request against a setting; nil when nothing varies.
   public static func latency(_ runs: [RunDocument], axis: Axis) -> Gnuplot.Figure? {
-    let curves = curves(runs, axis: axis, metric: "e2e_ns")
+    let curves = curves(runs, axis: axis, metric: .endToEnd)
     guard !curves.isEmpty else { return nil }
     var blocks: [String] = []
     var plots: [String] = []
@@ -125,7 +125,7 @@ public enum SweepFigures {
 
   /// The speed-up with threads over the fewest; nil when the runs don't vary threads.
   public static func scaling(_ runs: [RunDocument]) -> Gnuplot.Figure? {
-    let curves = curves(runs, axis: .threads, metric: "e2e_ns")
+    let curves = curves(runs, axis: .threads, metric: .endToEnd)
     guard !curves.isEmpty else { return nil }
     var blocks: [String] = []
     var plots: [String] = []

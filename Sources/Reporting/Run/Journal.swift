@@ -48,9 +48,6 @@ public enum Journal {
       let line = data[start..<(end ?? data.endIndex)]
       do {
         let event = try decoder.decode(JournalEvent.self, from: line)
-        guard event.schema == JournalEvent.schemaName else {
-          throw RunDocumentError("\(file.path):\(number): expected \(JournalEvent.schemaName), found \(event.schema)")
-        }
         // A line without its end may have been cut within a number: it doesn't count.
         if end == nil {
           content.isTorn = true
@@ -59,7 +56,7 @@ public enum Journal {
         content.events.append(event)
         content.wholeBytes += line.count + 1
       } catch let error as RunDocumentError {
-        throw error
+        throw RunDocumentError("\(file.path):\(number): \(error.message)")
       } catch {
         let isLast = end.map { data.index(after: $0) >= data.endIndex } ?? true
         guard isLast else {

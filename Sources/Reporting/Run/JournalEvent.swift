@@ -1,39 +1,134 @@
 import GenBackend
 public import Measurement
 
-/// One line of `journal.jsonl`, schema `genbench.event/1`: what happened, as soon as it happened.
+/// What happened, as soon as it happened: one line of `journal.jsonl`, schema `genbench.event/1`.
 ///
 /// The same lines are what a session's process tells the one that started it.
-public struct JournalEvent: Sendable, Hashable, Codable {
+public struct JournalEvent: Sendable, Hashable {
   /// The schema of every line.
   public static let schemaName = "genbench.event/1"
 
   /// What happened.
-  public enum Kind: String, Sendable, Hashable, Codable, CaseIterable {
+  public enum Content: Sendable, Hashable {
     /// The run began, or was resumed.
-    case runStart = "run_start"
-    /// A session's process began with a subject.
-    case sessionStart = "session_start"
-    /// The subject was loaded.
-    case loaded
-    /// A configuration was judged.
-    case gate
-    /// A case began.
-    case caseStart = "case_start"
-    /// A request that isn't counted.
-    case warmup
-    /// A request that is.
-    case sample
-    /// A case ended in this session, well or not.
-    case caseEnd = "case_end"
-    /// A session's process ended.
-    case sessionEnd = "session_end"
-    /// Something a reader of the numbers should know.
-    case warning
-    /// The process is alive; not kept.
-    case beat
+    case runStart(RunStart)
+    /// Something in a session's process.
+    case session(Process, SessionEvent)
     /// The run ended.
-    case runEnd = "run_end"
+    case runEnd(RunDocument.Exit)
+  }
+
+  /// The beginning of a run.
+  public struct RunStart: Sendable, Hashable {
+    /// The run's id.
+    public var runID: String
+    /// When, RFC 3339 in UTC.
+    public var at: String
+    /// The plan's hash.
+    public var planHash: String
+    /// The part of the plan that is measured; nil is all.
+    public var shard: RunDocument.Shard?
+
+    /// Makes a record.
+    public init(runID: String, at: String, planHash: String, shard: RunDocument.Shard? = nil) {
+      self.runID = runID
+      self.at = at
+      self.planHash = planHash
+      self.shard = shard
+    }
+  }
+
+  /// The process of a session.
+  public struct Process: Sendable, Hashable {
+    /// The session, from 0.
+    public var session: Int
+    /// The subject's place in the plan.
+    public var subject: Int
+    /// The place of the process among all of the run.
+    public var order: Int
+
+    /// Makes a record.
+    public init(session: Int, subject: Int, order: Int) {
+      self.session = session
+      self.subject = subject
+      self.order = order
+    }
+  }
+
+  /// What a session's process tells.
+  public enum SessionEvent: Sendable, Hashable {
+    /// It began, with its process id; the time is RFC 3339 in UTC.
+    case start(pid: Int32, at: String)
+    /// The subject was loaded.
+    case loaded(RunSubject, ns: UInt64)
+    /// Something about a case, by its key in the plan.
+    case ofCase(String, CaseEvent)
+    /// It's alive; not kept.
+    case beat
+    /// It ended.
+    case end
+  }
+
+  /// What a session's process tells of a case.
+  public enum CaseEvent: Sendable, Hashable {
+    /// The results of the configuration were judged.
+    case gate(RunCase.Conformance)
+    /// It began.
+    case start(CaseStart)
+    /// A request that isn't counted took so long.
+    case warmup(ns: UInt64)
+    /// A request that is.
+    case sample(RunSession.Sample, Spans, artifacts: [String])
+    /// Something a reader of the numbers should know.
+    case warning(String)
+    /// It ended in this session, well or not.
+    case end(CaseEnd)
+  }
+
+  /// The beginning of a case.
+  public struct CaseStart: Sendable, Hashable {
+    /// The case's id, now that the model's defaults are known.
+    public var caseID: String
+    /// What is asked of the backend.
+    public var parameters: RunCase.Parameters
+    /// How long the load took.
+    public var loadNs: UInt64?
+    /// The resident size before anything was loaded.
+    public var baselineBytes: UInt64?
+    /// What the harness costs a request.
+    public var overheadNs: UInt64?
+
+    /// Makes a record.
+    public init(
+      caseID: String, parameters: RunCase.Parameters, loadNs: UInt64? = nil, baselineBytes: UInt64? = nil,
+      overheadNs: UInt64? = nil
+    ) {
+      self.caseID = caseID
+      self.parameters = parameters
+      self.loadNs = loadNs
+      self.baselineBytes = baselineBytes
+      self.overheadNs = overheadNs
+    }
+  }
+
+  /// The end of a case in a session.
+  public struct CaseEnd: Sendable, Hashable {
+    /// How it ended.
+    public var status: RunCase.Status
+    /// Why.
+    public var reason: String?
+    /// Memory over the case.
+    public var memory: RunSession.MemoryTimeline?
+    /// The largest resident size.
+    public var peakBytes: UInt64?
+    /// The machine before and after.
+    public var conditions: RunSession.ConditionsPair?
+
+    /// Makes a record.
+    public init(_ status: RunCase.Status, reason: String? = nil) {
+      self.status = status
+      self.reason = reason
+    }
   }
 
   /// Stages of a request with their times, one entry each; from the session's start.
@@ -58,102 +153,34 @@ public struct JournalEvent: Sendable, Hashable, Codable {
 
     /// Takes the stages of a request.
     public init(_ spans: [StageSpan], sessionStartNs: UInt64) {
-      names = []
-      stage = []
-      index = []
-      startNs = []
-      ns = []
-      depth = []
-      for span in spans {
-        let name = span.stage.rawValue
-        if !names.contains(name) { names.append(name) }
-        stage.append(names.firstIndex(of: name) ?? 0)
-        index.append(span.index ?? -1)
-        startNs.append(span.startNs - min(sessionStartNs, span.startNs))
-        ns.append(span.endNs - span.startNs)
-        depth.append(span.depth)
+      var names: [String] = []
+      stage = spans.map { span in
+        if let known = names.firstIndex(of: span.stage.rawValue) { return known }
+        names.append(span.stage.rawValue)
+        return names.count - 1
       }
+      self.names = names
+      index = spans.map { $0.index ?? -1 }
+      startNs = spans.map { $0.startNs - min(sessionStartNs, $0.startNs) }
+      ns = spans.map { $0.endNs - $0.startNs }
+      depth = spans.map(\.depth)
     }
   }
 
-  /// `genbench.event/1`.
-  public var schema: String
-  /// What happened.
-  public var type: Kind
   /// When, by the monotonic clock of the machine; for order, not for durations across processes.
   public var tNs: UInt64
-  /// The session, from 0.
-  public var session: Int?
-  /// The place of the process among all of the run.
-  public var order: Int?
-  /// The subject's place in the plan.
-  public var subject: Int?
-  /// The case's key in the plan.
-  public var key: String?
-  /// The process.
-  public var pid: Int32?
-  /// When, RFC 3339 in UTC.
-  public var at: String?
-  /// The run's id.
-  public var runID: String?
-  /// The plan's hash.
-  public var planHash: String?
-  /// The part of the plan.
-  public var shard: RunDocument.Shard?
-  /// The case's id, once the model's defaults are known.
-  public var caseID: String?
-  /// What was asked of the backend.
-  public var parameters: RunCase.Parameters?
-  /// The subject, once it's loaded.
-  public var record: RunSubject?
-  /// Nanoseconds: of the load, of a warm-up.
-  public var ns: UInt64?
-  /// The verdict on a configuration.
-  public var conformance: RunCase.Conformance?
-  /// Operations of the stages.
-  public var work: [String: StageWork]?
-  /// A counted request.
-  public var sample: RunSession.Sample?
-  /// Its stages.
-  public var spans: Spans?
-  /// How a case ended in this session.
-  public var status: RunCase.Status?
-  /// Why it ended so, or a warning's text.
-  public var reason: String?
-  /// Memory over the case.
-  public var memory: RunSession.MemoryTimeline?
-  /// The largest resident size.
-  public var peakBytes: UInt64?
-  /// The resident size before anything was loaded.
-  public var baselineBytes: UInt64?
-  /// What the harness costs a request.
-  public var overheadNs: UInt64?
-  /// The machine before and after.
-  public var conditions: RunSession.ConditionsPair?
-  /// Files, relative to the run's folder.
-  public var artifacts: [String]?
-  /// The exit code of a run or process.
-  public var code: Int32?
-
-  private enum CodingKeys: String, CodingKey {
-    case schema, type, session, order, subject, key, pid, at, shard, parameters, record, ns, conformance, work, sample, spans,
-      status, reason, memory, conditions, artifacts, code
-    case tNs = "t_ns"
-    case runID = "run_id"
-    case planHash = "plan_hash"
-    case caseID = "case_id"
-    case peakBytes = "peak_bytes"
-    case baselineBytes = "baseline_bytes"
-    case overheadNs = "overhead_ns"
-  }
+  /// What happened.
+  public var content: Content
 
   /// Makes an event.
-  public init(_ type: Kind, tNs: UInt64, session: Int? = nil, subject: Int? = nil, key: String? = nil) {
-    schema = Self.schemaName
-    self.type = type
+  public init(_ content: Content, tNs: UInt64) {
     self.tNs = tNs
-    self.session = session
-    self.subject = subject
-    self.key = key
+    self.content = content
+  }
+
+  /// The case that it is about, and what it tells of it; nil when it is about none.
+  public var ofCase: (process: Process, key: String, event: CaseEvent)? {
+    guard case .session(let process, .ofCase(let key, let event)) = content else { return nil }
+    return (process, key, event)
   }
 }

@@ -11,13 +11,13 @@ public struct RunAssembler: Sendable {
   private let plan: RunPlan
   private var subjects: [Int: RunSubject] = [:]
   private var sessions: [Place: RunSession] = [:]
-  private var ended: [Place: (status: RunCase.Status, reason: String?)] = [:]
+  private var ended: [Place: JournalEvent.CaseEnd] = [:]
   private var ids: [Place: String] = [:]
   private var parameters: [Place: RunCase.Parameters] = [:]
   private var verdicts: [Int: [String: RunCase.Conformance]] = [:]
-  private var work: [Int: [String: [String: StageWork]]] = [:]
   private var artifacts: [Int: [String: [String]]] = [:]
-  private var current: [Int: JournalEvent] = [:]
+  /// The process that a subject is measured in now.
+  private var current: [Int: (order: Int, pid: Int32, at: String)] = [:]
   /// The warnings so far, each once.
   public private(set) var warnings: [String] = []
   /// The run's id, once it's known.
@@ -32,63 +32,57 @@ public struct RunAssembler: Sendable {
 
   /// Takes the next event.
   public mutating func add(_ event: JournalEvent) {
-    switch event.type {
-    case .runStart:
-      runID = runID ?? event.runID
-      shard = shard ?? event.shard
-      startedAt = startedAt ?? event.at
-    case .warning:
-      if let text = event.reason, !warnings.contains(text) { warnings.append(text) }
-    case .sessionStart:
-      if let subject = event.subject { current[subject] = event }
-    case .loaded:
-      if let subject = event.subject, let record = event.record { subjects[subject] = record }
-    case .gate:
-      if let subject = event.subject, let key = event.key, let verdict = event.conformance {
-        verdicts[subject, default: [:]][key] = verdict
+    switch event.content {
+    case .runStart(let start):
+      runID = runID ?? start.runID
+      shard = shard ?? start.shard
+      startedAt = startedAt ?? start.at
+    case .runEnd: break
+    case .session(let process, let event):
+      switch event {
+      case .start(let pid, let at): current[process.subject] = (process.order, pid, at)
+      case .loaded(let record, _): subjects[process.subject] = record
+      case .beat, .end: break
+      case .ofCase(let key, let event): add(event, of: key, in: process)
       }
-    case .caseStart, .warmup, .sample, .caseEnd: addToCase(event)
-    case .sessionEnd, .beat, .runEnd: break
     }
   }
 
-  private mutating func addToCase(_ event: JournalEvent) {
-    guard let number = event.session, let key = event.key, let subject = event.subject, plan.subjects.indices.contains(subject)
-    else { return }
-    let place = Place(session: number, key: key, subject: subject)
-    let start = current[subject]
+  private mutating func add(_ event: JournalEvent.CaseEvent, of key: String, in process: JournalEvent.Process) {
+    let subject = process.subject
+    guard plan.subjects.indices.contains(subject) else { return }
+    let place = Place(session: process.session, key: key, subject: subject)
+    let now = current[subject]
     var session =
       sessions[place]
       ?? RunSession(
-        session: number, order: start?.order ?? event.order ?? 0, pid: start?.pid ?? event.pid ?? 0, startedAt: start?.at ?? "",
-        loadNs: nil)
-    if let pid = start?.pid { session.pid = pid }
-    switch event.type {
-    case .caseStart:
-      ids[place] = event.caseID ?? ids[place]
-      parameters[place] = event.parameters ?? parameters[place]
+        session: process.session, order: now?.order ?? process.order, pid: now?.pid ?? 0, startedAt: now?.at ?? "", loadNs: nil)
+    if let pid = now?.pid { session.pid = pid }
+    switch event {
+    case .warning(let text):
+      if !warnings.contains(text) { warnings.append(text) }
+      return
+    case .gate(let verdict):
+      verdicts[subject, default: [:]][key] = verdict
+      return
+    case .start(let start):
+      ids[place] = start.caseID
+      parameters[place] = start.parameters
       // A resumed session keeps the load of its first process.
-      session.loadNs = session.loadNs ?? event.ns
-      session.baselineBytes = session.baselineBytes ?? event.baselineBytes
-      session.overheadNs = session.overheadNs ?? event.overheadNs
-      if let work = event.work { self.work[subject, default: [:]][key] = work }
-    case .warmup:
-      if let ns = event.ns { session.warmupNs.append(ns) }
-    case .sample:
-      if var sample = event.sample {
-        sample.index = session.samples.count
-        session.samples.append(sample)
-        if let files = event.artifacts {
-          var known = artifacts[subject, default: [:]][key] ?? []
-          for file in files where !known.contains(file) { known.append(file) }
-          artifacts[subject, default: [:]][key] = known
-        }
-      }
-    default:
-      session.memory = event.memory ?? session.memory
-      session.peakBytes = event.peakBytes.map { max($0, session.peakBytes ?? 0) } ?? session.peakBytes
-      session.conditions = event.conditions ?? session.conditions
-      if let status = event.status { ended[place] = (status, event.reason) }
+      session.loadNs = session.loadNs ?? start.loadNs
+      session.baselineBytes = session.baselineBytes ?? start.baselineBytes
+      session.overheadNs = session.overheadNs ?? start.overheadNs
+    case .warmup(let ns): session.warmupNs.append(ns)
+    case .sample(var sample, _, let files):
+      sample.index = session.samples.count
+      session.samples.append(sample)
+      let known = artifacts[subject]?[key] ?? []
+      artifacts[subject, default: [:]][key] = known + files.filter { !known.contains($0) }
+    case .end(let end):
+      session.memory = end.memory ?? session.memory
+      session.peakBytes = end.peakBytes.map { max($0, session.peakBytes ?? 0) } ?? session.peakBytes
+      session.conditions = end.conditions ?? session.conditions
+      ended[place] = end
     }
     sessions[place] = session
   }
@@ -137,10 +131,9 @@ public struct RunAssembler: Sendable {
           scheduler: planned.scheduler, seed: plan.seed, maxTokens: planned.maxTokens))
     result.sessions = places.compactMap { sessions[$0] }
     result.artifacts = artifacts[planned.subject]?[planned.key] ?? []
-    result.work = work[planned.subject]?[planned.key]
     result.conformance = verdicts[planned.subject]?[planned.key]
-    result.metrics = CaseMetrics.metrics(of: result.sessions, scenario: planned.scenario)
-    if planned.scenario == "sustained" {
+    result.metrics = MetricDefinition.metrics(of: result.sessions, scenario: planned.scenario)
+    if planned.scenario == .sustained {
       result.sustained =
         result.sessions.lazy.compactMap { session in
           SustainedRecord(session.samples.map { (startNs: $0.startNs, ns: $0.e2eNs) })

@@ -93,18 +93,23 @@ public struct RunCase: Sendable, Hashable, Codable {
   /// A quantity over all samples.
   public struct Metric: Sendable, Hashable, Codable {
     /// Which way is better.
-    public enum Polarity: String, Sendable, Hashable, Codable {
+    public enum Polarity: String, Sendable, Hashable, Codable, CaseIterable {
       case lower, higher, none
     }
 
-    /// `e2e_ns`, `step_ns`, `peak_rss_bytes`.
-    public var name: String
-    /// `ns`, `bytes`, `1/s`.
-    public var unit: String
+    /// What one value is of.
+    public enum Scope: String, Sendable, Hashable, Codable, CaseIterable {
+      case run, stage, step, token, load
+    }
+
+    /// Which quantity.
+    public var name: MetricName
+    /// Its unit.
+    public var unit: MetricUnit
     /// Which way is better.
     public var polarity: Polarity
-    /// `run`, `stage`, `step`, `token`, `load`.
-    public var scope: String
+    /// What one value is of.
+    public var scope: Scope
     /// The samples in a few numbers.
     public var summary: Summary
     /// The median of each session that measured it, in the order of sessions: what comparisons are made of.
@@ -116,11 +121,11 @@ public struct RunCase: Sendable, Hashable, Codable {
     }
 
     /// Sums up samples of sessions.
-    public init(name: String, unit: String, polarity: Polarity = .lower, scope: String, sessions: [[Double]]) {
-      self.name = name
-      self.unit = unit
-      self.polarity = polarity
-      self.scope = scope
+    public init(_ definition: MetricDefinition, sessions: [[Double]]) {
+      name = definition.name
+      unit = definition.unit
+      polarity = definition.polarity
+      scope = definition.scope
       sessionMedians = sessions.compactMap { Statistics.median($0) }
       summary = Summary(sessions.flatMap { $0 }, sessionMedians: sessionMedians)
     }
@@ -128,10 +133,10 @@ public struct RunCase: Sendable, Hashable, Codable {
     /// Reads a metric; files without session medians have none.
     public init(from decoder: any Decoder) throws {
       let container = try decoder.container(keyedBy: CodingKeys.self)
-      name = try container.decode(String.self, forKey: .name)
-      unit = try container.decode(String.self, forKey: .unit)
+      name = try container.decode(MetricName.self, forKey: .name)
+      unit = try container.decode(MetricUnit.self, forKey: .unit)
       polarity = try container.decode(Polarity.self, forKey: .polarity)
-      scope = try container.decode(String.self, forKey: .scope)
+      scope = try container.decode(Scope.self, forKey: .scope)
       summary = try container.decode(Summary.self, forKey: .summary)
       sessionMedians = try container.decodeIfPresent([Double].self, forKey: .sessionMedians) ?? []
     }
@@ -145,8 +150,8 @@ public struct RunCase: Sendable, Hashable, Codable {
   @NullEncoded public var side: String?
   /// The subject's id.
   public var subject: String
-  /// `single`, `offline`, `cold`, `warm`, `sustained`, `cancel`.
-  public var scenario: String
+  /// What was done.
+  public var scenario: Scenario
   /// What was asked of the backend.
   public var parameters: Parameters
   /// How it ended.
@@ -177,7 +182,7 @@ public struct RunCase: Sendable, Hashable, Codable {
 
   /// Makes a case without results.
   public init(
-    caseID: String, key: String? = nil, side: String? = nil, subject: String, scenario: String = "single", parameters: Parameters
+    caseID: String, key: String? = nil, side: String? = nil, subject: String, scenario: Scenario = .single, parameters: Parameters
   ) {
     self.caseID = caseID
     self.key = key ?? caseID
@@ -193,10 +198,10 @@ public struct RunCase: Sendable, Hashable, Codable {
   }
 
   /// The summary of a quantity; nil when it wasn't measured.
-  public func summary(_ name: String) -> Summary? { metric(name)?.summary }
+  public func summary(_ name: MetricName) -> Summary? { metric(name)?.summary }
 
   /// A quantity; nil when it wasn't measured.
-  public func metric(_ name: String) -> Metric? { metrics.first { $0.name == name } }
+  public func metric(_ name: MetricName) -> Metric? { metrics.first { $0.name == name } }
 
   /// The name with its side, where there is one: what tells all cases of a run apart.
   public var displayName: String { side.map { "\(caseID) [\($0)]" } ?? caseID }

@@ -81,8 +81,8 @@ public struct RunPlan: Sendable, Hashable, Codable {
     public var key: String
     /// The place in ``RunPlan/subjects``.
     public var subject: Int
-    /// `single`, `offline`, `cold`, `warm`, `sustained`, `cancel`.
-    public var scenario: String
+    /// What is done.
+    public var scenario: Scenario
     /// What stands behind the case's id: the swept settings that it doesn't tell by itself.
     public var suffix: String
     /// Denoising steps.
@@ -108,7 +108,7 @@ public struct RunPlan: Sendable, Hashable, Codable {
     }
 
     /// Makes a case.
-    public init(key: String, subject: Int, scenario: String = "single") {
+    public init(key: String, subject: Int, scenario: Scenario = .single) {
       self.key = key
       self.subject = subject
       self.scenario = scenario
@@ -190,8 +190,8 @@ public struct RunPlan: Sendable, Hashable, Codable {
   public var negativePrompt: String?
   /// An image for vision-language models; nil draws one.
   public var image: String?
-  /// What a configuration's results are judged by: `auto`, `golden`, `reference`, `off`.
-  public var gate: String
+  /// What a configuration's results are judged by.
+  public var gate: Gate
   /// Whether images are kept as files.
   public var keepsImages: Bool
 
@@ -212,7 +212,7 @@ public struct RunPlan: Sendable, Hashable, Codable {
     seed = 0
     prompts = []
     questions = []
-    gate = "auto"
+    gate = .auto
     keepsImages = true
   }
 

@@ -1,3 +1,4 @@
+import GenBackend
 import Measurement
 
 /// The table that a run prints: one line a case.
@@ -14,59 +15,54 @@ public enum RunTable {
     return blocks.joined(separator: "\n") + "\n\n" + notes(run).joined(separator: "  \n") + "\n"
   }
 
-  private static func time(_ runCase: RunCase, _ name: String) -> String {
+  private static func time(_ runCase: RunCase, _ name: MetricName) -> String {
     guard let summary = runCase.summary(name), let median = summary.median else { return "-" }
     return Units.duration(ns: median, spread: summary.n > 1 ? summary.mad : nil)
   }
 
-  private static func peak(_ runCase: RunCase) -> String { runCase.summary("peak_rss_bytes")?.max.map { Units.bytes($0) } ?? "-" }
-
-  private static func load(_ runCase: RunCase) -> String {
-    runCase.metric("load_warm_ns") != nil ? time(runCase, "load_warm_ns") : time(runCase, "load_cold_ns")
-  }
+  private static func peak(_ runCase: RunCase) -> String { runCase.summary(.peakResident)?.max.map { Units.bytes($0) } ?? "-" }
 
   private static func count(_ runCase: RunCase) -> String {
     let samples = runCase.sessions.reduce(0) { $0 + $1.samples.count }
     // Baselines keep no samples.
-    return String(samples > 0 ? samples : runCase.summary("e2e_ns")?.n ?? 0)
+    return String(samples > 0 ? samples : runCase.summary(.endToEnd)?.n ?? 0)
+  }
+
+  /// A table of cases: the name, how many requests, the quantities, the peak, the verdict.
+  private static func table(_ cases: [RunCase], counting: String, _ columns: [MetricName]) -> TextTable {
+    var table = TextTable(
+      [("case", .left), (counting, .right)] + columns.map { ($0.title, .right) }
+        + [(MetricName.peakResident.title, .right), ("verdict", .left)])
+    for runCase in cases {
+      table.append(
+        [runCase.displayName, count(runCase)] + columns.map { cell(runCase, $0) } + [peak(runCase), verdict(runCase)])
+    }
+    return table
+  }
+
+  private static func cell(_ runCase: RunCase, _ name: MetricName) -> String {
+    switch name {
+    case .loadCold: time(runCase, runCase.metric(.loadWarm) != nil ? .loadWarm : .loadCold)
+    case .endToEnd where runCase.metric(.cancel) != nil: "\(MetricName.cancel.title) \(time(runCase, .cancel))"
+    case .prefillRate, .decodeRate: runCase.summary(name)?.median.map { Units.significant($0) + " tok/s" } ?? "-"
+    default: time(runCase, name)
+    }
   }
 
   private static func imageTable(_ cases: [RunCase]) -> TextTable {
-    var table = TextTable([
-      ("case", .left), ("images", .right), ("load", .right), ("tokenize", .right), ("text encode", .right),
-      ("first step", .right), ("step", .right), ("VAE", .right), ("total", .right), ("peak memory", .right), ("verdict", .left),
-    ])
-    for runCase in cases {
-      let total = runCase.metric("cancel_ns") != nil ? "cancelled in " + time(runCase, "cancel_ns") : time(runCase, "e2e_ns")
-      table.append([
-        runCase.displayName, count(runCase), load(runCase), time(runCase, "tokenize_ns"), time(runCase, "text_encode_ns"),
-        time(runCase, "first_step_ns"), time(runCase, "step_ns"), time(runCase, "vae_decode_ns"), total, peak(runCase),
-        verdict(runCase),
-      ])
-    }
-    return table
+    table(
+      cases, counting: "images",
+      [.loadCold, .stage(.tokenize), .stage(.textEncode), .firstStep, .step, .stage(.vaeDecode), .endToEnd])
   }
 
   private static func textTable(_ cases: [RunCase]) -> TextTable {
-    var table = TextTable([
-      ("case", .left), ("answers", .right), ("load", .right), ("vision", .right), ("prefill", .right), ("first token", .right),
-      ("decode", .right), ("total", .right), ("peak memory", .right), ("verdict", .left),
-    ])
-    func rate(_ runCase: RunCase, _ name: String) -> String {
-      runCase.summary(name)?.median.map { Units.significant($0) + " tok/s" } ?? "-"
-    }
-    for runCase in cases {
-      table.append([
-        runCase.displayName, count(runCase), load(runCase), time(runCase, "vision_encode_ns"),
-        rate(runCase, "prefill_tokens_per_s"),
-        time(runCase, "ttft_ns"), rate(runCase, "decode_tokens_per_s"), time(runCase, "e2e_ns"), peak(runCase), verdict(runCase),
-      ])
-    }
-    return table
+    table(
+      cases, counting: "answers",
+      [.loadCold, .stage(.visionEncode), .prefillRate, .timeToFirstToken, .decodeRate, .endToEnd])
   }
 
   private static func notes(_ run: RunDocument) -> [String] {
-    let sessions = run.cases.map { max($0.sessions.count, $0.metric("e2e_ns")?.sessionMedians.count ?? 0) }.max() ?? 0
+    let sessions = run.cases.map { max($0.sessions.count, $0.metric(.endToEnd)?.sessionMedians.count ?? 0) }.max() ?? 0
     var notes = [
       "Medians over requests, ± median absolute deviation; \(sessions) session\(sessions == 1 ? "" : "s"). Peak memory is the resident set's."
     ]
@@ -77,13 +73,13 @@ public enum RunTable {
     }
     notes.append(detectable(run))
     let accounted = run.cases.compactMap { runCase -> Double? in
-      guard let rest = runCase.summary("unaccounted_ns")?.median, let total = runCase.summary("e2e_ns")?.median, total > 0 else {
+      guard let rest = runCase.summary(.unaccounted)?.median, let total = runCase.summary(.endToEnd)?.median, total > 0 else {
         return nil
       }
       return rest / total * 100
     }
     if let most = accounted.max() { notes.append("At most \(Units.significant(most, digits: 2)) % of the time is in no stage.") }
-    if let cost = run.cases.compactMap({ $0.summary("harness_overhead_ns")?.median }).max() {
+    if let cost = run.cases.compactMap({ $0.summary(.harnessOverhead)?.median }).max() {
       notes.append("The harness itself costs \(Units.duration(ns: cost)) a request (measured on an engine that does nothing).")
     }
     for runCase in run.cases where runCase.status != .pass {
@@ -106,7 +102,7 @@ public enum RunTable {
   /// The smallest change that a comparison with another run of this kind would find.
   static func detectable(_ run: RunDocument) -> String {
     let changes = run.cases.compactMap { runCase -> Double? in
-      guard let metric = runCase.metric("e2e_ns") ?? runCase.metric("load_warm_ns"), metric.sessionMedians.count >= 3,
+      guard let metric = runCase.metric(.endToEnd) ?? runCase.metric(.loadWarm), metric.sessionMedians.count >= 3,
         let spread = NoiseFloor.relativeSpread([metric.sessionMedians])
       else { return nil }
       let policy = ComparisonPolicy()
