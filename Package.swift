@@ -119,8 +119,15 @@ let package = Package(
     .target(
       name: "Reporting", dependencies: ["Measurement", "Conformance", "GenBackend", "Checkpoints", "Tensors", "CSQLite"]),
     .target(
+      name: "Running",
+      dependencies: [
+        "GenBackend", "Measurement", "Reporting", "Goldens", "Conformance", "Schedulers", "KernelContract", "Checkpoints",
+        "Imaging", "Tensors",
+      ]),
+    .target(
       name: "GenbenchCLI",
       dependencies: [
+        "Running",
         "ReferenceEngine", "GenBackend", "RunAnywhere", "ModelRegistry", "PlaygroundKit", "TSAIKit", "Conformance", "Measurement",
         "Reporting", "Goldens", "Tokenizers", "Schedulers", "Checkpoints",
         "DiffusionModels", "VisionLanguageModels", "Kernels", "KernelContract", "Imaging", "Tensors", "CPUFeatures",
@@ -176,15 +183,20 @@ let package = Package(
     .testTarget(
       name: "ConformanceTests",
       dependencies: [
-        "Conformance", "GenbenchCLI", "RunAnywhere", "GenBackend", "Checkpoints", "Goldens", "Imaging", "Tensors", "TestSupport",
+        "Conformance", "GenbenchCLI", "Running", "RunAnywhere", "GenBackend", "Checkpoints", "Goldens", "Imaging", "Tensors",
+        "TestSupport",
       ]),
     .testTarget(name: "MeasurementTests", dependencies: ["Measurement", "GenBackend", "Goldens", "TestSupport"]),
     .testTarget(
       name: "ReportingTests", dependencies: ["Reporting", "Measurement", "GenBackend", "Checkpoints", "Tensors", "TestSupport"]),
     .testTarget(
+      name: "RunningTests",
+      dependencies: ["Running", "Reporting", "Measurement", "GenBackend", "Imaging", "Tensors", "TestSupport"]),
+    .testTarget(
       name: "GenbenchCLITests",
       dependencies: [
-        "GenbenchCLI", "GenBackend", "ModelRegistry", "Conformance", "Imaging", "Measurement", "Reporting", "TestSupport",
+        "GenbenchCLI", "Running", "GenBackend", "ModelRegistry", "Conformance", "Imaging", "Measurement", "Reporting",
+        "TestSupport",
         "Goldens", "Checkpoints", "Tensors",
       ], exclude: ["Snapshots"]),
   ] + fastTargets

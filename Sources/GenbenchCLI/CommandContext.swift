@@ -1,5 +1,6 @@
 import Foundation
 public import GenBackend
+public import Running
 public import Tensors
 
 /// What a command may use of the world outside.

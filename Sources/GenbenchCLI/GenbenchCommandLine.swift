@@ -1,5 +1,7 @@
 import Foundation
 import GenBackend
+import Reporting
+import Running
 
 /// The command line of genbench.
 public enum GenbenchCommandLine {
@@ -32,7 +34,13 @@ public enum GenbenchCommandLine {
     let console = context.console
     let parser = ArgumentParser(root: GenbenchCommand.self, version: version, columns: console.style.columns)
     let status: ProgramExit
-    if context.words.first == SessionWorker.word { return await SessionWorker.run(context) }
+    if context.words.first == SessionWorker.word {
+      let exit = await SessionWorker.run(context) { line in
+        Console.write(String(decoding: line, as: UTF8.self), toErrors: false)
+      }
+      if let reason = exit.reason { Console.write(reason + "\n", toErrors: true) }
+      return ProgramExit(exit)
+    }
     do {
       switch try parser.parse(context.words) {
       case .text(let text):
@@ -41,7 +49,8 @@ public enum GenbenchCommandLine {
       case .command(let command, _):
         status = try await command.run(context)
       }
-    } catch let error as UsageError {
+    } catch let error where error is UsageError || error is SettingError {
+      let error = error as? UsageError ?? UsageError("\(error)")
       let path = error.path.isEmpty ? [GenbenchCommand.configuration.name] : error.path
       console.say("Error: \(error.message)")
       console.say("Usage: \(parser.usage(of: path))")

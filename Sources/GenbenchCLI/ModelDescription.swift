@@ -1,6 +1,7 @@
 import Checkpoints
 import DiffusionModels
 import GenBackend
+import Running
 import Tensors
 
 /// A model's sizes and needs, known without loading it.

@@ -4,6 +4,8 @@ import Goldens
 import Kernels
 import Measurement
 import ReferenceEngine
+import Reporting
+public import Running
 
 extension GenbenchCommandLine {
   /// Makes the engine that a `--backend` describes.
@@ -14,7 +16,7 @@ extension GenbenchCommandLine {
     case .null: return NullBackend()
     case .reference:
       var options = ReferenceBackend.Options()
-      if let name = specification.kernels, let choice = KernelChoice(rawValue: name) { options.kernels = choice }
+      if let name = specification.kernels, let choice = KernelChoice(rawValue: name.rawValue) { options.kernels = choice }
       options.threads = specification.threads
       if specification.isFaultless { options.faults = [] }
       options.clipVocabulary = ProjectHome.fixtures()?.appendingPathComponent("Models/clip-vocabulary")

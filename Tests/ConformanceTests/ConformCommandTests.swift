@@ -13,7 +13,7 @@ struct ConformCommandTests {
       folder.path("m.md"), "--html", folder.path("h.html"))
     #expect(run.code == 0, "\(run.err)")
     #expect(run.out.contains("4 passed"))
-    #expect(folder.names == ["h.html", "j.xml", "m.md"])
+    #expect(try folder.names == ["h.html", "j.xml", "m.md"])
     #expect(try String(contentsOfFile: folder.path("m.md"), encoding: .utf8).contains("✅ 4 passed"))
   }
 

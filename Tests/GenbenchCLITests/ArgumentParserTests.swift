@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import GenbenchCLI
+@testable import Running
 
 /// A command that shows what it was given.
 private struct EchoCommand: Command {

@@ -1,6 +1,7 @@
 import Foundation
 import GenBackend
 import GenbenchCLI
+import Running
 import Synchronization
 import TestSupport
 
@@ -45,19 +46,4 @@ func genbench(
   }
   let status = await GenbenchCommandLine.run(context)
   return CommandLineResult(status: status, out: streams.out.withLock { $0 }, err: streams.err.withLock { $0 })
-}
-
-/// A folder that is removed when the test ends.
-final class TemporaryFolder: Sendable {
-  let url: URL
-
-  init() throws {
-    url = FileManager.default.temporaryDirectory.appendingPathComponent("genbench-cli-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
-  }
-
-  deinit { try? FileManager.default.removeItem(at: url) }
-
-  func path(_ name: String) -> String { url.appendingPathComponent(name).path }
-  func contents() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: url.path).sorted() }
 }

@@ -2,6 +2,8 @@ import Checkpoints
 import Foundation
 import GenBackend
 import Imaging
+import Reporting
+import Running
 import Tensors
 import TestSupport
 import Testing
@@ -108,9 +110,9 @@ import Testing
     #expect(request.seed == .max && request.negativePrompt == nil && request.traceLevel == .none)
     let load = try #require(backend.loads.first)
     #expect(load.safety == .off && load.reduceMemory && load.precision == "bf16" && load.predictionType == "v_prediction")
-    #expect(backend.specification == BackendSpecification(kernels: "reference", threads: 2))
+    #expect(backend.specification == BackendSpecification(kernels: .reference, threads: 2))
     #expect(backend.unloads == 1)
-    #expect(try folder.contents() == ["a-0.png", "a-1.png"])
+    #expect(try folder.names == ["a-0.png", "a-1.png"])
   }
 
   @Test func anEmptyNegativePromptIsNotAnAbsentOne() async throws {
@@ -155,7 +157,7 @@ import Testing
 
   @Test func previewsAreWritten() async throws {
     _ = await generate("--preview-every", "2", "--steps", "4")
-    #expect(try folder.contents() == ["a-step-2.png", "a-step-4.png", "a.png"])
+    #expect(try folder.names == ["a-step-2.png", "a-step-4.png", "a.png"])
   }
 
   @Test(
@@ -175,7 +177,7 @@ import Testing
     #expect(result.status.code == code, "\(result.err)")
     #expect(result.lastErrorLine.contains(word), "\(result.lastErrorLine)")
     #expect(backend.loads.isEmpty)
-    #expect(try folder.contents().isEmpty)
+    #expect(try folder.names.isEmpty)
   }
 
   @Test func aMaskOfAnotherSizeIsRefused() async throws {
@@ -205,7 +207,7 @@ import Testing
       let result = await generate(backend: backend)
       #expect(result.status.code == code)
       #expect(backend.unloads == 1)
-      #expect(try folder.contents().isEmpty)
+      #expect(try folder.names.isEmpty)
     }
     var script = ScriptedBackend.Script()
     script.loadError = BackendError(.invalidModel, "tensor 'x' is missing")
@@ -220,7 +222,7 @@ import Testing
       ["generate", "--variant", "sd15", "--prompt", "a cat", "--output", folder.path("a.png")], backend: ScriptedBackend(script),
       interrupts: interrupts)
     #expect(result.status.code == 143)
-    #expect(try folder.contents().isEmpty)
+    #expect(try folder.names.isEmpty)
   }
 
   @Test func aTerminalSeesABarAndAPipeDoesNot() async throws {

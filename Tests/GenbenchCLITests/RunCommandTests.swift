@@ -71,14 +71,15 @@ import Testing
 
   @Test func listsAreMeasuredInFullProduct() async throws {
     let result = await run(
-      "--variant", "sd15", "--prompts", "1", "--warmup", "0", "--steps", "1,2", "--size", "8x8,16", "--scheduler", "ddim,euler",
+      "--variant", "sd15", "--prompts", "1", "--warmup", "0", "--steps", "1,2", "--size", "64x64,128", "--scheduler",
+      "ddim,euler",
       "--no-plots")
     #expect(result.status == .success)
     let ids = try document().cases.map(\.caseID)
     #expect(ids.count == 8 && Set(ids).count == 8)
-    #expect(ids.first == "sd15/8x8/ddim/1" && ids.last == "sd15/16x16/euler/2")
+    #expect(ids.first == "sd15/64x64/ddim/1" && ids.last == "sd15/128x128/euler/2")
     #expect(
-      FileManager.default.fileExists(atPath: folder.path("out/images/sd15/8x8-ddim-1/00-a-large-red-circle-on-a-blue.png")))
+      FileManager.default.fileExists(atPath: folder.path("out/images/sd15/64x64-ddim-1/00-a-large-red-circle-on-a-blue.png")))
   }
 
   @Test func theJSONIsTheFile() async throws {
@@ -174,32 +175,4 @@ import Testing
     try Data([0xff, 0xfe, 0x00]).write(to: URL(fileURLWithPath: file))
     #expect(await run("--prompts", file).status.code == 65)
   }
-}
-
-@Suite struct PromptsTests {
-  @Test func thereAreAtLeastFortyAndTheyDiffer() {
-    for set in [Prompts.standard, Prompts.shapes] {
-      #expect(set.count == 48 && Set(set).count == set.count)
-      #expect(set.allSatisfy { !$0.isEmpty && !$0.contains("\n") })
-    }
-  }
-
-  @Test(arguments: [
-    ("A red bicycle!", "a-red-bicycle"), ("日本", "prompt"), ("", "prompt"), ("x/../y", "x-y"),
-    ("one two three four five six seven eight nine ten", "one-two-three-four-five-six"),
-  ])
-  func slugsAreFileNames(prompt: String, slug: String) { #expect(Prompts.slug(prompt) == slug) }
-}
-
-@Suite struct ContactSheetTests {
-  @Test func groupsBeginNewRowsAndAspectIsKept() throws {
-    let wide = Bitmap(width: 200, height: 100, samples: Array(repeating: 0, count: 60_000))
-    let sheet = try #require(ContactSheet.make([Array(repeating: wide, count: 9), [], [wide]]))
-    #expect(sheet.width == 4 + 8 * 100)
-    #expect(sheet.height == 4 + 3 * 100 + 12)
-    func isBlack(_ x: Int, _ y: Int) -> Bool { sheet.samples[(y * sheet.width + x) * 3] < 10 }
-    #expect(isBlack(52, 52) && !isBlack(52, 10) && isBlack(52, 152) && !isBlack(152, 152) && isBlack(52, 264))
-  }
-
-  @Test func noImagesMakeNoSheet() { #expect(ContactSheet.make([[]]) == nil) }
 }

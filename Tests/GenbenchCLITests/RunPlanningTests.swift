@@ -7,64 +7,6 @@ import Testing
 
 @testable import GenbenchCLI
 
-@Suite struct NumberListTests {
-  @Test(
-    arguments: [
-      (["4", "8"], [4, 8]), (["1-4"], [1, 2, 3, 4]), (["10-50+20"], [10, 30, 50]), (["16-64*2"], [16, 32, 64]),
-      (["5-5"], [5]), (["4", "16-20+3"], [4, 16, 19]),
-    ] as [([String], [Int])])
-  func rangesAreSpelledOut(texts: [String], numbers: [Int]) throws {
-    #expect(try NumberList.parse(texts, option: "--x", in: 1...100) == numbers)
-  }
-
-  @Test(arguments: ["", "x", "4-2", "1-", "-", "1-9*1", "1-9+0", "0-8*2", "1-2000", "101", "1-9*", "1.5", "16-64*2*2"])
-  func othersAreRefused(text: String) {
-    #expect(throws: UsageError.self) { try NumberList.parse([text], option: "--x", in: 1...100) }
-  }
-}
-
-@Suite struct RunAxesTests {
-  @Test func theProductVariesTheLastSettingFastest() {
-    var axes = RunAxes()
-    axes.set("steps", ["1", "2"])
-    axes.set("variant", ["a", "b"])
-    #expect(axes.combinations.map { "\($0["variant"] ?? "")\($0["steps"] ?? "")" } == ["a1", "a2", "b1", "b2"])
-    axes.excluded = [["variant": "a", "steps": "2"]]
-    axes.included = [["variant": "b", "steps": "9"], ["variant": "b", "steps": "1"]]
-    #expect(axes.combinations.map { "\($0["variant"] ?? "")\($0["steps"] ?? "")" } == ["a1", "b1", "b2", "b9"])
-  }
-
-  @Test func anIncludedCombinationTakesWhatIsCommon() {
-    var axes = RunAxes()
-    axes.set("variant", ["a"])
-    axes.set("steps", ["1", "2"])
-    axes.included = [["steps": "7"]]
-    #expect(axes.combinations.last == ["variant": "a", "steps": "7"])
-  }
-
-  @Test func sidesAreRead() throws {
-    let side = try RunPlanner.Side(parsing: "old:exe=/x/genbench,threads=2,env.A=b:c=d")
-    #expect(
-      side.name == "old" && side.executable == "/x/genbench" && side.overrides == ["threads": "2"]
-        && side.environment == ["A": "b:c=d"])
-    for text in ["", "old", ":x=1", "a b:threads=1", "old:threads", "old:nonsense=1"] {
-      #expect(throws: UsageError.self) { try RunPlanner.Side(parsing: text) }
-    }
-  }
-
-  @Test func shardsComeFromTheScheduler() throws {
-    #expect(try ShardOption.parse("2/8", environment: [:]) == .init(index: 2, count: 8))
-    let slurm = ["SLURM_ARRAY_TASK_ID": "3", "SLURM_ARRAY_TASK_COUNT": "4", "SLURM_ARRAY_TASK_MIN": "1"]
-    #expect(try ShardOption.parse("auto", environment: slurm) == .init(index: 3, count: 4))
-    #expect(
-      try ShardOption.parse("auto", environment: ["JOB_COMPLETION_INDEX": "0", "JOB_COMPLETIONS": "4"])
-        == .init(index: 1, count: 4))
-    for text in ["0/4", "5/4", "x", "1/", "auto"] {
-      #expect(throws: UsageError.self) { try ShardOption.parse(text, environment: [:]) }
-    }
-  }
-}
-
 @Suite struct RunSweepTests {
   private let folder: TemporaryFolder
   init() throws { folder = try TemporaryFolder() }
@@ -200,6 +142,32 @@ import Testing
     try Data(text.utf8).write(to: URL(fileURLWithPath: suite))
     let result = await genbench(["run", "--out", folder.path("out"), "--suite", suite])
     #expect(result.status.code == 65 && result.lastErrorLine.contains(word), "\(result.err)")
+  }
+
+  /// Everything in a plan is looked at before the first session, and a dry run looks as hard as a real one.
+  @Test(
+    arguments: [
+      (["--scheduler", "eulerr"], "eulerr"), (["--scheduler", "ddim,dpm9"], "dpm9"), (["--param", "scheduler=eulerr"], "eulerr"),
+      (["--include", "variant=sd15,scheduler=eulerr"], "eulerr"), (["--exclude", "scheduler=eulerr"], "eulerr"),
+      (["--side", "a:threads=1", "--side", "b:kernels=slow"], "slow"), (["--size", "501x512"], "multiples of"),
+      (["--param", "size=20"], "multiples of"), (["--param", "timestep_spacing=trialing"], "trialing"),
+      (["--param", "rng=filox"], "filox"), (["--precision", "f16"], "f16"), (["--backend", "ref:threads=0"], "threads=0"),
+      (["--suite", "kernels", "--size", "100x100"], "multiples of 64"),
+    ], [[], ["--dry-run"]])
+  func whatCantBeIsRefusedBeforeALoad(words: ([String], String), more: [String]) async throws {
+    let backend = ScriptedBackend()
+    let result = await genbench(
+      ["run", "--variant", "sd15", "--out", folder.path("out")] + words.0 + more, backend: backend)
+    #expect(result.status.code == 64 && result.err.contains(words.1), "\(result.err)")
+    #expect(backend.loads.isEmpty && !FileManager.default.fileExists(atPath: folder.path("out")))
+  }
+
+  @Test func aDryRunOfTheKernelSuiteMeasuresNothing() async throws {
+    let result = await genbench(
+      "run", "--suite", "kernels", "--variant", "sd15", "--dry-run", "--out", folder.path("out"))
+    #expect(result.status == .success && !FileManager.default.fileExists(atPath: folder.path("out")))
+    let lines = result.out.split(separator: "\n")
+    #expect(lines.last == "\(lines.count - 1) operators" && lines.contains { $0.hasPrefix("conv2d") }, "\(result.out)")
   }
 
   @Test func aDryRunShowsTheOrder() async throws {

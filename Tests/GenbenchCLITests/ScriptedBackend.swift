@@ -1,6 +1,7 @@
 import Foundation
 import GenBackend
 import GenbenchCLI
+import Running
 import Synchronization
 import Tensors
 

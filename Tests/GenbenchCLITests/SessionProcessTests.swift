@@ -1,28 +1,22 @@
 import Foundation
 import Measurement
 import Reporting
+import Running
 import Synchronization
 import TestSupport
 import Testing
 
 @testable import GenbenchCLI
 
-/// The built program, beside the tests' bundle; nil when only the tests were built.
-enum BuiltProgram {
-  static let path: String? = {
-    let bundles = CommandLine.arguments.filter { $0.hasSuffix(".xctest") }.map {
-      URL(fileURLWithPath: $0).deletingLastPathComponent()
-    }
-    let folders = bundles + [Fixtures.packageFolder.appendingPathComponent(".build/debug")]
-    return folders.map { $0.appendingPathComponent("genbench").path }.first { FileManager.default.isExecutableFile(atPath: $0) }
-  }()
-}
-
 /// Sessions as real processes of the built program.
-@Suite(.enabled(if: BuiltProgram.path != nil, "the executable isn't built"), .serialized)
+@Suite(.enabled(if: BuiltProgram.isExpected, "the program isn't built"), .serialized)
 struct SessionProcessTests {
   private let folder: TemporaryFolder
-  init() throws { folder = try TemporaryFolder() }
+  private let program: String
+  init() throws {
+    folder = try TemporaryFolder()
+    program = try BuiltProgram.require()
+  }
 
   private func run(_ words: [String], environment: [String: String] = [:]) async -> CommandLineResult {
     let out = Mutex("")
@@ -33,7 +27,7 @@ struct SessionProcessTests {
     whole["GENBENCH_HOME"] = Fixtures.packageFolder.path
     whole["GENBENCH_FAULT"] = nil
     let context = CommandContext(
-      console: console, environment: whole.merging(environment) { $1 }, words: words, executable: BuiltProgram.path,
+      console: console, environment: whole.merging(environment) { $1 }, words: words, executable: program,
       makeBackend: { try await GenbenchCommandLine.makeBackend($0) })
     let status = await GenbenchCommandLine.run(context)
     return CommandLineResult(status: status, out: out.withLock { $0 }, err: err.withLock { $0 })
@@ -113,13 +107,12 @@ struct SessionProcessTests {
 
   /// The whole program is killed in the middle of its work; what was measured stays, and --resume does the rest.
   @Test func killedAndResumedIsTheSameSetOfCases() async throws {
-    let executable = try #require(BuiltProgram.path)
     let words = [
       "run", "--no-plots", "--variant", "sd15", "--size", "64", "--steps", "2,3", "--prompts", "3", "--warmup", "0", "--sessions",
       "2",
     ]
     let process = Process()
-    process.executableURL = URL(fileURLWithPath: executable)
+    process.executableURL = URL(fileURLWithPath: program)
     process.arguments = words + ["--out", folder.path("killed")]
     process.environment = ProcessInfo.processInfo.environment.merging(["GENBENCH_HOME": Fixtures.packageFolder.path]) { $1 }
     process.standardOutput = FileHandle.nullDevice
@@ -149,47 +142,6 @@ struct SessionProcessTests {
     // Once more there is nothing to do.
     #expect(await run(["run", "--no-plots", "--resume", folder.path("killed")]).status == .success)
     #expect(try Journal.read(journal).events.filter { $0.isSample }.count == 12)
-  }
-}
-
-@Suite struct SessionProcessEndTests {
-  private func run(_ script: String, timeoutNs: UInt64 = 60_000_000_000, cancels: Bool = false) async -> (
-    SessionProcess.End, String, [String]
-  ) {
-    let lines = Mutex<[String]>([])
-    let process = SessionProcess(
-      executable: "/bin/sh", arguments: ["-c", script], environment: ["PATH": "/usr/bin:/bin"], timeoutNs: timeoutNs,
-      isCancelled: { cancels && lines.withLock { !$0.isEmpty } })
-    let (end, errors) = await process.run { line in
-      lines.withLock { $0.append(String(decoding: line, as: UTF8.self)) }
-      return true
-    }
-    return (end, errors, lines.withLock { $0 })
-  }
-
-  @Test func endsAreToldApart() async {
-    #expect(await run("echo a; echo b; exit 0").0 == .exited(0))
-    let failed = await run("echo one; echo oh no >&2; exit 9")
-    #expect(failed.0 == .exited(9) && failed.1 == "oh no" && failed.2 == ["one"])
-    #expect(await run("kill -SEGV $$").0 == .signalled(11))
-    #expect(await run("kill -KILL $$").0 == .signalled(9))
-    #expect(await run("exec sleep 600", timeoutNs: 300_000_000).0 == .silent)
-    #expect(await run("echo x; exec sleep 600", cancels: true).0 == .stopped)
-  }
-
-  @Test func longLinesArriveWhole() async {
-    let result = await run("head -c 300000 /dev/zero | tr '\\0' x; echo; echo end")
-    #expect(result.2.map(\.count) == [300_000, 3])
-  }
-
-  @Test func aMissingProgramIsTold() async {
-    let process = SessionProcess(
-      executable: "/nowhere/genbench", arguments: [], environment: [:], timeoutNs: 1, isCancelled: { false })
-    guard case .failed(let message) = await process.run(onLine: { _ in true }).end else {
-      Issue.record("it ran")
-      return
-    }
-    #expect(message.contains("/nowhere/genbench"))
   }
 }
 

@@ -29,5 +29,7 @@ public final class TemporaryFolder: Sendable {
   }
 
   /// The names inside, sorted.
-  public var names: [String] { (try? FileManager.default.contentsOfDirectory(atPath: url.path).sorted()) ?? [] }
+  public var names: [String] {
+    get throws { try FileManager.default.contentsOfDirectory(atPath: url.path).sorted() }
+  }
 }

@@ -1,6 +1,7 @@
 import Foundation
 import Measurement
 import Reporting
+import Running
 
 /// Named baselines.
 struct BaselineCommand: Command {

@@ -1,6 +1,7 @@
 import Foundation
 import Measurement
 import Reporting
+import Running
 
 /// Finds out how much this machine's numbers differ when nothing does.
 struct CalibrateCommand: Command {
@@ -34,7 +35,7 @@ struct CalibrateCommand: Command {
     }
     inner = try RunCommand(
       values,
-      sides: [try RunPlanner.Side(parsing: "a:env.GENBENCH_SIDE=a"), try RunPlanner.Side(parsing: "b:env.GENBENCH_SIDE=b")],
+      sides: ["a:env.GENBENCH_SIDE=a", "b:env.GENBENCH_SIDE=b"],
       defaults: ["sessions": "5", "prompts": "2"])
   }
 

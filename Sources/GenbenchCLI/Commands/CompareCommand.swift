@@ -2,6 +2,7 @@ import Checkpoints
 import Foundation
 import Measurement
 import Reporting
+import Running
 
 /// Compares two runs.
 struct CompareCommand: Command {
@@ -122,11 +123,13 @@ struct CompareCommand: Command {
     let target = folder.appendingPathComponent("confirm-\(RunFinisher.folderName(Date()))")
     try OutputFiles.makeFolder(target.path)
     context.console.say("Measuring \(keys.count) suspicious case\(keys.count == 1 ? "" : "s") once more")
-    var execution = RunExecution(plan: plan, folder: target, context: context)
+    var execution = RunExecution(plan: plan, folder: target, host: context)
     execution.keys = keys
     execution.drawsFigures = false
-    let (again, status) = try await execution.run(date: Date())
-    if [130, 143].contains(status.code) { throw CommandError(.incomplete, "the confirmation was stopped") }
+    let again = try await execution.run(date: Date())
+    if [ExitCode.interrupted, .terminated].map(\.rawValue).contains(again.exit.code) {
+      throw CommandError(.incomplete, "the confirmation was stopped")
+    }
     // With both sides in one plan, both are measured again; otherwise the base's stored sessions are what there is.
     func side(_ reference: RunReference) -> RunDocument? {
       guard let mark = reference.name.lastIndex(of: "#"), !again.sides.isEmpty else { return nil }

@@ -1,4 +1,5 @@
 import GenBackend
+import Running
 
 /// Makes text from text.
 struct CompleteCommand: Command {

@@ -3,6 +3,7 @@ import Conformance
 import Foundation
 import GenBackend
 import Goldens
+import Running
 import Tensors
 
 /// Judges behaviour and numbers.

@@ -1,6 +1,7 @@
 import Foundation
 import GenBackend
 import Imaging
+import Running
 
 /// Makes text from an image and text.
 struct DescribeCommand: Command {

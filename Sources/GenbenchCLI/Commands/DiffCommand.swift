@@ -1,6 +1,7 @@
 import Checkpoints
 import Foundation
 import Reporting
+import Running
 import Tensors
 
 /// Finds where two engines part.

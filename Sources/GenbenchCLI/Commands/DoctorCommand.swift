@@ -4,6 +4,7 @@ import Goldens
 import Kernels
 import Measurement
 import Reporting
+import Running
 import Tensors
 
 /// Says what makes this machine noisy or this installation incomplete, and what to do.

@@ -3,6 +3,7 @@ import Foundation
 import GenBackend
 import Imaging
 import Measurement
+import Running
 import Tensors
 
 /// Makes an image.
@@ -207,7 +208,10 @@ struct GenerateCommand: Command {
   private func write(_ result: ImageResult, request: ImageRequest, modelName: String) throws -> [String] {
     let files = try result.images.enumerated().map { index, image in
       let path = result.images.count == 1 ? output : OutputFiles.path(output, suffix: "-\(index)")
-      let text = GenerationParameters(request: request, result: result, image: image, model: modelName).text
+      let text = GenerationParameters(
+        request: request, result: result, image: image, model: modelName,
+        version: GenbenchCommandLine.version
+      ).text
       return (path: path, data: Data(try PNGFile.encode(image.bitmap, texts: [PNGFile.Text("parameters", text)])))
     }
     for file in files { try AtomicFile.write(file.data, to: file.path) }

@@ -1,5 +1,6 @@
 import Foundation
 import Reporting
+import Running
 
 /// Where the history is.
 enum HistoryOptions {

@@ -1,4 +1,5 @@
 import Checkpoints
+import Running
 import Tensors
 
 /// Writes the noise of a seed.

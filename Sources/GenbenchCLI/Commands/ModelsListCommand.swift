@@ -4,6 +4,7 @@ import Foundation
 import Goldens
 import ModelRegistry
 import Reporting
+import Running
 
 /// The models at hand.
 struct ModelsListCommand: Command {

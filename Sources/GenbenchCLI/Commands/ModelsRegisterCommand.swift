@@ -1,6 +1,7 @@
 import Checkpoints
 import Foundation
 import ModelRegistry
+import Running
 
 /// Makes a model known.
 struct ModelsRegisterCommand: Command {

@@ -1,5 +1,6 @@
 import ModelRegistry
 import Reporting
+import Running
 
 /// Deletes models.
 struct ModelsRemoveCommand: Command {

@@ -1,4 +1,5 @@
 import GenBackend
+import Running
 
 /// Which model `models show` and `models plan` are about.
 struct ModelsSource: Sendable {

@@ -1,6 +1,7 @@
 import Checkpoints
 import ModelRegistry
 import Reporting
+import Running
 
 /// Reads models again.
 struct ModelsVerifyCommand: Command {

@@ -1,6 +1,7 @@
 import Checkpoints
 import Foundation
 import Reporting
+import Running
 
 /// Draws figures.
 struct PlotCommand: Command {

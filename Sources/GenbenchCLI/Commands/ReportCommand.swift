@@ -2,6 +2,7 @@ import Checkpoints
 import Foundation
 import Imaging
 import Reporting
+import Running
 import Tensors
 
 /// Tells a run in another form.

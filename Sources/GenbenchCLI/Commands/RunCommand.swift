@@ -4,6 +4,7 @@ import GenBackend
 import Goldens
 import Measurement
 import Reporting
+import Running
 
 /// Measures engines.
 struct RunCommand: Command {
@@ -42,7 +43,7 @@ struct RunCommand: Command {
       .value("negative-prompt", "text", "What to avoid.", section: "WHAT"),
       .value("seed", "n", "Seed of the first prompt; the next one has the next seed.", default: "0", section: "WHAT"),
       .value(
-        "param", "key=list", "Sweeps any setting: \(RunAxes.names.joined(separator: ", ")).", isRepeatable: true, section: "WHAT"),
+        "param", "key=list", "Sweeps any setting: \(RunAxis.names.joined(separator: ", ")).", isRepeatable: true, section: "WHAT"),
       .value("include", "key=value,…", "A combination beside the product; may be repeated.", isRepeatable: true, section: "WHAT"),
       .value(
         "exclude", "key=value,…", "Leaves out combinations that have all of these; may be repeated.", isRepeatable: true,
@@ -52,7 +53,8 @@ struct RunCommand: Command {
         "All of this as a JSON file; the command line wins over it. 'kernels' measures each operator at the published models' shapes.",
         section: "WHAT"),
       .value(
-        "scenario", "list", "What is done: \(RunAxes.scenarios.joined(separator: ", ")).", default: "single", isRepeatable: true,
+        "scenario", "list", "What is done: \(Scenario.allCases.map(\.rawValue).joined(separator: ", ")).", default: "single",
+        isRepeatable: true,
         section: "HOW"),
       .value("sessions", "n", "Fresh processes, the unit of comparisons; 10 for a gate.", default: "1", section: "HOW"),
       .value("repetitions", short: "r", "n", "How often each prompt is measured in a session.", default: "1", section: "HOW"),
@@ -99,51 +101,25 @@ struct RunCommand: Command {
     ])
 
   private let values: ParsedValues
-  private let axes: RunAxes
-  private let sides: [RunPlanner.Side]
+  private let request: RunRequest
   private let labels: [String: String]
-  private let isFullSize: Bool
   /// What options are when neither the command line nor a suite says.
   private let defaults: [String: String]
 
-  init(_ values: ParsedValues) throws(UsageError) { try self.init(values, sides: nil, defaults: [:]) }
+  init(_ values: ParsedValues) throws(UsageError) { try self.init(values, sides: [], defaults: [:]) }
 
   /// Takes the values of a command with the same options.
   ///
   /// - Parameters:
   ///   - sides: In place of `--side`.
   ///   - defaults: What options are when neither the command line nor a suite says.
-  init(_ values: ParsedValues, sides fixedSides: [RunPlanner.Side]?, defaults: [String: String]) throws(UsageError) {
+  init(_ values: ParsedValues, sides: [String], defaults: [String: String]) throws(UsageError) {
     self.values = values
     self.defaults = defaults
-    isFullSize = values.flag("full-size") ?? false
-    let models = values.strings("model")
-    let variants = values.list("variant")
-    for variant in variants where !RunPlanner.variants.contains(variant) {
-      throw UsageError(
-        "The value '\(variant)' is invalid for '--variant <list>'. Please provide some of "
-          + RunPlanner.variants.joined(separator: ", ") + Suggestion.text(for: variant, among: RunPlanner.variants))
+    if !sides.isEmpty, !values.strings("side").isEmpty {
+      throw UsageError("--side doesn't belong here: both sides are one and the same")
     }
-    if models.count > 0, variants.count > 1 { throw UsageError("--model takes one --variant, or none to read it from the files") }
-    if models.count > 1, variants.count > 0 { throw UsageError("--variant belongs to one --model; leave it out with several") }
-    if models.isEmpty, values.string("mmproj") != nil {
-      throw UsageError("--mmproj needs --model, the language model that it belongs to")
-    }
-    try ModelLocation.check(model: models.first, variant: variants.first, isFullSize: isFullSize)
-    axes = try Self.axes(values, isFullSize: isFullSize)
-    var sides: [RunPlanner.Side] = []
-    for text in values.strings("side") {
-      let side = try RunPlanner.Side(parsing: text)
-      if sides.contains(where: { $0.name == side.name }) { throw UsageError("--side \(side.name) is given twice") }
-      sides.append(side)
-    }
-    if let fixedSides {
-      guard sides.isEmpty else { throw UsageError("--side doesn't belong here: both sides are one and the same") }
-      sides = fixedSides
-    }
-    if sides.count == 1 { throw UsageError("--side needs at least two, which are measured in turns") }
-    self.sides = sides
-    _ = try RunOptions(isFullSize: isFullSize) { values.string($0) }
+    do { request = try Self.request(values, sides: sides + values.strings("side")) } catch { throw UsageError("\(error)") }
     var labels: [String: String] = [:]
     for text in values.strings("label") {
       let pair = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
@@ -153,52 +129,64 @@ struct RunCommand: Command {
       labels[pair[0]] = pair[1]
     }
     self.labels = labels
-    if let text = values.string("shard"), text != "auto" { _ = try ShardOption.parse(text, environment: [:]) }
+    if let text = values.string("shard"), text != "auto" {
+      do { _ = try ShardOption.parse(text, environment: [:]) } catch { throw UsageError(error.message) }
+    }
     _ = try values.int("shards", in: 1...10_000)
     if values.string("resume") != nil, values.string("out") != nil {
       throw UsageError("--resume names the folder; leave --out out")
     }
+    if values.string("suite") == "kernels" { _ = try KernelSuite(values, folder: URL(fileURLWithPath: "/")) }
   }
 
-  /// The settings of the command line, each checked where that needs no file.
-  private static func axes(_ values: ParsedValues, isFullSize: Bool) throws(UsageError) -> RunAxes {
+  /// What is measured, as far as that can be checked without a file.
+  private static func request(_ values: ParsedValues, sides: [String]) throws -> RunRequest {
+    let isFullSize = values.flag("full-size") ?? false
+    let models = values.strings("model")
+    let variants = values.list("variant")
+    if models.count > 0, variants.count > 1 { throw UsageError("--model takes one --variant, or none to read it from the files") }
+    if models.count > 1, variants.count > 0 { throw UsageError("--variant belongs to one --model; leave it out with several") }
+    if models.isEmpty, values.string("mmproj") != nil {
+      throw UsageError("--mmproj needs --model, the language model that it belongs to")
+    }
     var axes = RunAxes()
-    axes.set("model", values.strings("model"))
-    axes.set("variant", values.list("variant"))
-    axes.set("mmproj", values.string("mmproj").map { [$0] } ?? [])
-    for (option, name, range) in [
-      ("steps", "steps", 1...10_000), ("batch", "batch", 1...256), ("max-tokens", "max_tokens", 1...1_000_000),
-      ("threads", "threads", 1...1024),
+    // A comma within a backend's settings or a path is its own.
+    try axes.set(.model, models)
+    try axes.set(.mmproj, values.strings("mmproj"))
+    try axes.set(.backend, values.strings("backend"))
+    for (axis, option) in [
+      (RunAxis.variant, "variant"), (.steps, "steps"), (.batch, "batch"), (.maxTokens, "max-tokens"), (.threads, "threads"),
+      (.size, "size"), (.scheduler, "scheduler"), (.guidanceScale, "guidance-scale"), (.scenario, "scenario"),
+      (.kernels, "kernels"), (.precision, "precision"),
     ] {
-      axes.set(name, try NumberList.parse(values.list(option), option: "--\(option) <list>", in: range).map(String.init))
+      var list = values.list(option)
+      if let range = axis.range { list = try NumberList.parse(list, option: "--\(option) <list>", in: range).map(String.init) }
+      try axes.set(axis, list)
     }
-    if isFullSize, axes.values["steps"] == nil { axes.set("steps", ["4"]) }
-    var sizes: [String] = []
-    for text in values.list("size") { sizes.append(try RunPlanner.size(text).description) }
-    axes.set("size", sizes)
-    for (option, name) in [
-      ("scheduler", "scheduler"), ("guidance-scale", "guidance_scale"), ("scenario", "scenario"), ("kernels", "kernels"),
-      ("precision", "precision"),
-    ] {
-      axes.set(name, values.list(option))
-    }
-    // A comma within a backend's settings is its own.
-    axes.set("backend", values.strings("backend"))
-    if values.flag("reduce-memory") == true { axes.set("reduce_memory", ["true"]) }
+    if isFullSize, !axes.has(.steps) { try axes.set(.steps, ["4"]) }
+    if values.flag("reduce-memory") == true { try axes.set(.reduceMemory, ["true"]) }
     for text in values.strings("param") {
       let pair = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
       guard pair.count == 2, !pair[1].isEmpty else {
         throw UsageError("The value '\(text)' is invalid for '--param <key=list>': expected KEY=VALUE,VALUE")
       }
-      let name = pair[0].replacing("-", with: "_")
-      try RunAxes.check(name, option: "--param")
+      let axis = try RunAxis(named: pair[0], option: "--param")
       let list = pair[1].split(separator: ",").map { $0.trimmingSpaces() }
-      let isNumber = ["steps", "batch", "max_tokens", "threads"].contains(name)
-      axes.set(name, isNumber ? try NumberList.parse(list, option: "--param", in: 1...1_000_000).map(String.init) : list)
+      try axes.set(
+        axis, try axis.range.map { try NumberList.parse(list, option: "--param", in: $0).map(String.init) } ?? list)
     }
-    for text in values.strings("include") { axes.included.append(try RunAxes.combination(text, option: "--include")) }
-    for text in values.strings("exclude") { axes.excluded.append(try RunAxes.combination(text, option: "--exclude")) }
-    return axes
+    axes.included = try values.strings("include").map { try RunCombination(parsing: $0, option: "--include") }
+    axes.excluded = try values.strings("exclude").map { try RunCombination(parsing: $0, option: "--exclude") }
+    // After the variants' names were checked, which is what a mistyped one is told first.
+    try ModelLocation.check(model: models.first, variant: variants.first, isFullSize: isFullSize)
+    var options: [String: String] = [:]
+    for name in RunRequest.optionNames { options[name] = values.string(name) }
+    var request = try RunRequest(
+      axes: axes, sides: try sides.map { try RunSide(parsing: $0) }, options: options, isFullSize: isFullSize)
+    request.fixtures = values.string("fixtures")
+    request.image = values.string("image")
+    request.keepsImages = values.flag("images") ?? true
+    return request
   }
 
   // MARK: - Running
@@ -207,12 +195,14 @@ struct RunCommand: Command {
     if let kind = values.string("emit").flatMap({ JobFile.Kind(rawValue: $0) }) { return emit(kind, context) }
     if !values.strings("merge").isEmpty { return try merge(context) }
     let date = Date()
+    let isDryRun = values.flag("dry-run") ?? false
     if values.string("suite") == "kernels" {
       let folder = URL(fileURLWithPath: values.string("out") ?? "Reports/kernels-\(RunFinisher.folderName(date))")
-      return try KernelSuite(values, folder: folder).run(context)
+      let suite = try KernelSuite(values, folder: folder)
+      return isDryRun ? try suite.show(context) : try suite.run(context)
     }
     let start = try start(context, date: date)
-    if values.flag("dry-run") ?? false { return try show(start.plan, keys: start.keys, context) }
+    if isDryRun { return try show(start.plan, keys: start.keys, context) }
     let (run, status) = try await measure(start, date: date, context)
     context.console.print(values.flag("json") == true ? try run.json().trimmingSpaces() : RunTable.markdown(run).trimmingSpaces())
     if values.flag("json") != true { printSides(run, context) }
@@ -229,7 +219,7 @@ struct RunCommand: Command {
   }
 
   private func measure(_ start: Start, date: Date, _ context: CommandContext) async throws -> (RunDocument, ProgramExit) {
-    var execution = RunExecution(plan: start.plan, folder: start.folder, context: context)
+    var execution = RunExecution(plan: start.plan, folder: start.folder, host: context)
     execution.keys = start.keys
     execution.shard = start.shard
     execution.labels = labels
@@ -237,7 +227,8 @@ struct RunCommand: Command {
     execution.isIsolated = context.executable != nil && values.string("isolation") != "inline"
     execution.drawsFigures = values.flag("plots") ?? true
     execution.resumed = start.isResumed ? start.journal ?? .init(events: [], isTorn: false, wholeBytes: 0) : nil
-    return try await execution.run(date: date)
+    let run = try await execution.run(date: date)
+    return (run, ProgramExit(run.exit))
   }
 
   /// What a run begins with: a new plan, or one that was begun before.
@@ -292,45 +283,7 @@ struct RunCommand: Command {
 
   private func plan(_ context: CommandContext) throws -> RunPlan {
     let suite = try values.string("suite").map { try SuiteFile(path: $0) }
-    for name in suite?.defaults.keys.sorted() ?? [] where !RunOptions.names.contains(name) {
-      throw CommandError(
-        .badInput,
-        "--suite: defaults.\(name) is unknown: expected some of \(RunOptions.names.joined(separator: ", "))"
-          + Suggestion.text(for: name, among: RunOptions.names))
-    }
-    let values = values
-    let defaults = defaults
-    let lookUp: (String) -> String? = { values.string($0) ?? suite?.defaults[$0] ?? defaults[$0] }
-    let options = try RunOptions(isFullSize: isFullSize, lookUp)
-    var plan = RunPlan()
-    plan.effort = options.effort
-    plan.interleaving = options.interleaving
-    plan.gate = options.gate
-    plan.seed = options.seed
-    plan.negativePrompt = options.negativePrompt
-    plan.image = values.string("image")
-    if let image = plan.image, !FileManager.default.fileExists(atPath: image) {
-      throw CommandError(.inputMissing, "--image \(image): no such file")
-    }
-    plan.keepsImages = values.flag("images") ?? true
-    plan.questions = try Prompts.choose(lookUp("prompts"), from: Prompts.questions, default: nil)
-    var combined = suite?.axes ?? RunAxes()
-    for (name, list) in axes.values { combined.set(name, list) }
-    combined.included += axes.included
-    combined.excluded += axes.excluded
-    if combined.values["variant"] == nil, combined.values["model"] == nil, suite?.cases.isEmpty ?? true {
-      combined.set("variant", isFullSize ? ModelLocation.variants : RunPlanner.variants)
-    }
-    let explicit = (suite?.cases ?? []).map { $0.merging(axes.values.compactMapValues(\.first)) { $1 } }
-    let planner = RunPlanner(fixtures: values.string("fixtures"), environment: context.environment, isFullSize: isFullSize)
-    let product = suite?.cases.isEmpty == false && suite?.axes.values.isEmpty == true ? [] : combined.combinations
-    let isSmall = !isFullSize && !(product + explicit).contains { $0["model"] != nil }
-    plan.prompts = try Prompts.choose(
-      lookUp("prompts"), from: isSmall ? Prompts.shapes : Prompts.standard, default: isFullSize ? 1 : nil)
-    do { try planner.fill(&plan, product + explicit, sides: sides) } catch let error as UsageError where suite != nil {
-      throw CommandError(.badInput, "--suite: \(error.message)")
-    }
-    return plan
+    return try RunSettings(request, suite: suite, defaults: defaults).plan(context)
   }
 
   private func show(_ plan: RunPlan, keys: Set<String>?, _ context: CommandContext) throws -> ProgramExit {
@@ -381,11 +334,11 @@ struct RunCommand: Command {
     }
     try OutputFiles.makeFolder(out.path)
     for part in parts { try RunMerge.copyFiles(of: part, to: out) }
-    try RunFiles(folder: out, console: context.console, environment: context.environment)
+    try RunFiles(folder: out, host: context)
       .write(merged, drawsFigures: values.flag("plots") ?? true)
     context.console.print(
       values.flag("json") == true ? try merged.json().trimmingSpaces() : RunTable.markdown(merged).trimmingSpaces())
     context.console.say("Files are in \(out.path)")
-    return RunFinisher.status(of: merged, signal: nil)
+    return ProgramExit(RunFinisher.exit(of: merged, signal: nil))
   }
 }

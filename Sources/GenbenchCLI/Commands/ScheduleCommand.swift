@@ -1,6 +1,7 @@
 import Checkpoints
 import Foundation
 import Reporting
+import Running
 import Schedulers
 
 /// Shows where a scheduler evaluates the network.

@@ -1,4 +1,5 @@
 import Reporting
+import Running
 
 /// Prints JSON Schemas.
 struct SchemaCommand: Command {

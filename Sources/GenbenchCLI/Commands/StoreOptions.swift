@@ -1,5 +1,6 @@
 import Foundation
 import Reporting
+import Running
 
 /// Where baselines, the noise of machines and the history are kept.
 enum StoreOptions {

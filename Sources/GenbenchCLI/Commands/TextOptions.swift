@@ -2,6 +2,7 @@ import Checkpoints
 import Foundation
 import GenBackend
 import Measurement
+import Running
 import Synchronization
 
 /// What `complete` and `describe` have in common: how tokens are chosen, and how the answer is shown.

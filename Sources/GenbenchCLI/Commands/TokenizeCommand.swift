@@ -1,5 +1,6 @@
 import Checkpoints
 import Foundation
+import Running
 import Tensors
 import Tokenizers
 import VisionLanguageModels

@@ -3,6 +3,7 @@ import Foundation
 import GenBackend
 import ModelRegistry
 import RunAnywhere
+import Running
 
 extension ConformSubjects {
   /// The vision part of `RunAnywhere` over a scripted engine.

@@ -1,6 +1,7 @@
 import Conformance
 import GenBackend
 import PlaygroundKit
+import Running
 
 extension ConformSubjects {
   /// `PlaygroundKit` over a scripted engine.

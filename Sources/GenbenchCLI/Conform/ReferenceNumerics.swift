@@ -5,6 +5,8 @@ import Foundation
 import Goldens
 import KernelContract
 import Kernels
+import Reporting
+import Running
 import Synchronization
 import Tensors
 
@@ -17,7 +19,7 @@ struct ReferenceNumerics: NumericsImplementation {
   /// Takes the kernels that a backend would use.
   init(_ backend: BackendSpecification, fixtures: URL) throws {
     kernels = try KernelFactory.make(
-      backend.kernels.flatMap { KernelChoice(rawValue: $0) } ?? .fast, threads: backend.threads)
+      backend.kernels.flatMap { KernelChoice(rawValue: $0.rawValue) } ?? .fast, threads: backend.threads)
     self.fixtures = fixtures
   }
 

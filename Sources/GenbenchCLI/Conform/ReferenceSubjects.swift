@@ -3,7 +3,9 @@ import Foundation
 import GenBackend
 import Kernels
 import ReferenceEngine
+import Reporting
 import RunAnywhere
+import Running
 import TSAIKit
 import Tensors
 
@@ -82,14 +84,14 @@ struct ConformSubjects {
   private func make(_ setup: EngineUnderTest.Setup) async throws -> any GenBackend {
     var specification = backend
     switch setup.unit {
-    case "kernels=reference": specification.kernels = "reference"
+    case "kernels=reference": specification.kernels = .reference
     case "threads=1": specification.threads = 1
     default: break
     }
     guard let limit = setup.memoryLimit else { return try await makeBackend(specification) }
     var options = ReferenceBackend.Options(memoryLimit: limit)
     options.threads = specification.threads
-    if let name = specification.kernels, let choice = KernelChoice(rawValue: name) { options.kernels = choice }
+    if let name = specification.kernels, let choice = KernelChoice(rawValue: name.rawValue) { options.kernels = choice }
     return try ReferenceBackend(options: options)
   }
 

@@ -1,6 +1,7 @@
 import Conformance
 import Foundation
 import GenBackend
+import Running
 import TSAIKit
 
 extension ConformSubjects {

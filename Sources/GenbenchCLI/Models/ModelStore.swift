@@ -1,6 +1,7 @@
 import Foundation
 import Goldens
 import ModelRegistry
+import Running
 
 /// The registry and the catalogue that a command line means.
 struct ModelStore: Sendable {

@@ -1,3 +1,5 @@
+import Running
+
 /// Turns words into a command, as swift-argument-parser does: `--x value`, `--x=value`, `-xyz`, `--no-x`, `--`, `help`.
 public struct ArgumentParser: Sendable {
   /// What the words ask for.

@@ -1,4 +1,5 @@
 public import GenBackend
+import Running
 
 /// The options and arguments of one command, by name.
 public struct ParsedValues: Sendable {
@@ -124,14 +125,5 @@ public struct ParsedValues: Sendable {
       sizes.append(ImageSize(width: width, height: height))
     }
     return sizes
-  }
-}
-
-extension StringProtocol {
-  /// The text without spaces at its ends.
-  func trimmingSpaces() -> String {
-    var text = self[...]
-    while let last = text.last, last.isWhitespace { text.removeLast() }
-    return String(text.drop { $0.isWhitespace })
   }
 }

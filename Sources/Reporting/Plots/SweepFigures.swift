@@ -12,7 +12,7 @@ public enum SweepFigures {
       return switch self {
       case .steps: parameters.steps.map { Double($0) }
       case .size: parameters.width.flatMap { width in parameters.height.map { Double(width * $0) } }
-      case .threads: parameters.settings["threads"].flatMap(Double.init)
+      case .threads: parameters.engine.threads.map { Double($0) }
       case .batch: parameters.batch.map { Double($0) }
       case .max_tokens: parameters.maxTokens.map { Double($0) }
       }

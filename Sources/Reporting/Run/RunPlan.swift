@@ -8,6 +8,14 @@ public struct RunPlan: Sendable, Hashable, Codable {
   /// The schema that is written.
   public static let schemaName = "genbench.plan/1"
 
+  /// A set of operators.
+  public enum Kernels: String, Sendable, Hashable, Codable, CaseIterable {
+    /// SIMD and threads.
+    case fast
+    /// Plain loops with sums in Double.
+    case reference
+  }
+
   /// One of several things that are measured in turns.
   public struct Side: Sendable, Hashable, Codable {
     /// What reports call it.
@@ -44,7 +52,7 @@ public struct RunPlan: Sendable, Hashable, Codable {
     /// The engine: `ref`.
     public var backend: String
     /// The kernel set.
-    public var kernels: String?
+    public var kernels: Kernels?
     /// Worker threads.
     public var threads: Int?
     /// The arithmetic.
@@ -53,6 +61,11 @@ public struct RunPlan: Sendable, Hashable, Codable {
     public var reducesMemory: Bool
     /// The place in ``RunPlan/sides``; nil when there are none.
     public var side: Int?
+
+    /// How the engine is set up.
+    public var engineSettings: EngineSettings {
+      EngineSettings(precision: precision, threads: threads, kernels: kernels, reducesMemory: reducesMemory)
+    }
 
     private enum CodingKeys: String, CodingKey {
       case name, path, projector, variant, backend, kernels, threads, precision, side
@@ -99,8 +112,8 @@ public struct RunPlan: Sendable, Hashable, Codable {
     public var batch: Int
     /// The most tokens of an answer.
     public var maxTokens: Int?
-    /// Settings by name, beyond those above: `eta`, `timestep_spacing`, `strength`.
-    public var settings: [String: String]
+    /// Settings beyond those above.
+    public var settings: RequestSettings
 
     private enum CodingKeys: String, CodingKey {
       case key, subject, scenario, suffix, steps, width, height, scheduler, guidance, batch, settings
@@ -114,7 +127,7 @@ public struct RunPlan: Sendable, Hashable, Codable {
       self.scenario = scenario
       suffix = ""
       batch = 1
-      settings = [:]
+      settings = RequestSettings()
     }
   }
 

@@ -99,6 +99,13 @@ enum RunSchema {
           }
         },
     """# + "\n" + SchemaParts.summary + "\n" + #"""
+          "work": {
+            "type": ["object", "null"],
+            "additionalProperties": {
+              "type": "object", "required": ["flop", "bytes"],
+              "properties": {"flop": {"type": "number", "minimum": 0}, "bytes": {"type": "number", "minimum": 0}}
+            }
+          },
           "metric": {
             "type": "object", "required": ["name", "unit", "polarity", "scope", "summary", "session_medians"],
             "properties": {
@@ -162,7 +169,7 @@ enum EventSchema {
         "at": {"$ref": "#/$defs/time"}, "run_id": {"type": "string"}, "plan_hash": {"type": "string"},
         "shard": {"$ref": "#/$defs/shard"}, "case_id": {"type": "string"}, "parameters": {"$ref": "#/$defs/parameters"},
         "record": {"$ref": "#/$defs/subject"}, "ns": {"$ref": "#/$defs/ns"}, "conformance": {"$ref": "#/$defs/conformance"},
-        "work": {"$ref": "#/$defs/work"}, "sample": {"$ref": "#/$defs/sample"},
+        "sample": {"$ref": "#/$defs/sample"},
         "spans": {
           "type": "object", "required": ["names", "stage", "index", "start_ns", "ns", "depth"],
           "properties": {

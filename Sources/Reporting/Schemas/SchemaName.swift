@@ -102,13 +102,6 @@ enum SchemaParts {
             "settings": {"$ref": "#/$defs/texts"}
           }
         },
-        "work": {
-          "type": ["object", "null"],
-          "additionalProperties": {
-            "type": "object", "required": ["flop", "bytes"],
-            "properties": {"flop": {"type": "number", "minimum": 0}, "bytes": {"type": "number", "minimum": 0}}
-          }
-        },
         "sample": {
           "type": "object",
           "required": ["index", "prompt", "repetition", "seed", "start_ns", "e2e_ns", "stages_ns", "steps_ns", "step_parts_ns",
