@@ -10,6 +10,7 @@ NaN, and one that it trips over, is refused by genbench. Needs torch and diffuse
 
 import argparse
 import concurrent.futures
+import copy
 import itertools
 import json
 import math
@@ -20,6 +21,7 @@ import warnings
 
 import diffusers
 import numpy as np
+import torch
 
 warnings.filterwarnings("ignore")
 diffusers.logging.set_verbosity_error()
@@ -58,6 +60,8 @@ def oracle(name, config, steps):
         kind = getattr(diffusers, name + "Scheduler")
         scheduler = kind.from_config(dict(config))
         scheduler.set_timesteps(steps)
+        # Some predictions are refused by the first step only.
+        copy.deepcopy(scheduler).step(torch.zeros(1, 4, 8, 8), scheduler.timesteps[0], torch.zeros(1, 4, 8, 8))
         sigmas = getattr(scheduler, "sigmas", None)
         table = {"timesteps": np.asarray(scheduler.timesteps, dtype=np.float64),
                  "sigmas": None if sigmas is None else np.asarray(sigmas, dtype=np.float64),

@@ -130,6 +130,21 @@ struct ByteLevelBPETokenizerTests {
     #expect(!tokenizer.endOfGenerationIDs.contains(try #require(tokenizer.id(of: "<|im_start|>"))))
   }
 
+  /// Files that call their end tokens normal, or hold no types at all: the names count, as in llama.cpp.
+  @Test(arguments: [false, true])
+  func endTokensAreKnownByName(withTypes: Bool) throws {
+    let names = ["<|im_end|>", "<|eot_id|>", "<end_of_turn>", "<|end|>", "<|endoftext|>", "</s>", "<|end_of_text|>", "<EOT>"]
+    let bytes = (UInt8.min...UInt8.max).map(ByteAlphabet.token)
+    let tokenizer = try ByteLevelBPETokenizer(
+      .init(
+        tokens: bytes + names + ["<|im_start|>"], tokenTypes: withTypes ? Array(repeating: 1, count: 256 + names.count + 1) : [],
+        merges: [], preTokenizer: .gpt2, source: "names"))
+    #expect(tokenizer.endOfGenerationIDs == Set(256..<(256 + names.count)))
+    #expect(tokenizer.encode("a<|im_end|>") == [0x61, 256])
+    #expect(tokenizer.isSpecial(256))
+    #expect(tokenizer.encode("<|im_start|>").count == 12)
+  }
+
   @Test func idsOutsideOfTheVocabulary() throws {
     let tokenizer = try ByteLevelBPETokenizer(tokenizerFile: Self.tokenizerFile("gpt-2"))
     #expect(tokenizer.decode([-1, tokenizer.vocabularySize, .max, .min]) == "")

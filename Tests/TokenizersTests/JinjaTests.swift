@@ -76,8 +76,10 @@ struct JinjaTests {
   }
 
   static let unsupportedExpressions = [
+    "{{ '<b>'|safe, ('<b>'|safe) ~ '&', '<'|safe|upper }}", "{{ loop is defined, self is defined, caller is defined }}",
     "{{ 'ab'.center(6), 'x'.zfill(3) }}", "{{ '%s and %s' % ('a', 'b') }}", "{{ '{} {}'.format(1, 2) }}", "{{ 'abc'|wordcount }}",
-    "{{ 'a b'|urlencode }}", "{{ 'abc'|format }}", "{{ [1,2,3]|batch(2)|list }}", "{{ 2 ** 10 }}", "{{ [1] * 2 }}",
+    "{{ 'a b'|urlencode }}", "{{ 'abc'|format }}", "{{ [1,2,3]|batch(2)|list }}", "{{ ''.__class__ }}",
+    "{{ messages.__len__ }}", "{{ 2 ** 10 }}", "{{ [1] * 2 }}",
   ]
   static let unsupportedStatements = [
     "{% block a %}{% endblock %}", "{% for x in [1] recursive %}{{ x }}{% endfor %}",

@@ -55,7 +55,7 @@ extension JinjaEvaluator {
   /// What Python's own type of a value has under a name; nil when it has nothing.
   private func method(of value: JinjaValue, _ name: String) throws -> JinjaValue? {
     guard name.utf8.first != 0x5F else {
-      throw JinjaError.invalid("the attribute '\(name)' begins with '_', which isn't allowed")
+      throw JinjaError.unsupported("the attribute '\(name)'")
     }
     switch value {
     case .namespace(let namespace): return namespace[name]
@@ -94,7 +94,7 @@ extension JinjaEvaluator {
     case .sequence(let sequence) where sequence.kind != .view:
       return .sequence(try JinjaSequence(sequence.kind, try indices(sequence.items.count).map { sequence.items[$0] }))
     case .safe: throw JinjaError.unsupported("a slice of a text behind 'safe'")
-    default: return .undefined("a value of type \(value.typeName) has no slices")
+    default: throw JinjaError.invalid("a value of type \(value.typeName) has no slices")
     }
   }
 

@@ -10,6 +10,7 @@ extension JinjaEvaluator {
     case .integer(let value): return .integer(value)
     case .float(let value): return .float(value)
     case .string(let text): return .string(text)
+    case .name("self"): throw JinjaError.unsupported("'self'")
     case .name(let name): return scope[name] ?? .undefined("'\(name)' is undefined")
     case .list(let items): return try .list(try values(items, scope))
     case .tuple(let items): return .sequence(try JinjaSequence(.tuple, try values(items, scope)))

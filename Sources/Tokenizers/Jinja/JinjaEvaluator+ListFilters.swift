@@ -125,7 +125,8 @@ extension JinjaEvaluator {
 
   private mutating func mapped(_ value: JinjaValue, _ arguments: JinjaArguments) throws -> JinjaValue {
     var mapped: [JinjaValue] = []
-    let items = try elements(of: value)
+    // As in Jinja, what is false has no elements.
+    let items = value.isTrue ? try elements(of: value) : []
     if arguments.positional.isEmpty {
       let names = arguments.keywords.map(\.name)
       guard let attribute = arguments.keywords.first(where: { $0.name == "attribute" })?.value,
@@ -147,7 +148,7 @@ extension JinjaEvaluator {
     var rest = arguments
     if usesAttribute { rest = arguments.dropping(1) }
     var selected: [JinjaValue] = []
-    for item in try elements(of: value) {
+    for item in value.isTrue ? try elements(of: value) : [] {
       try budget.spend()
       let subject = usesAttribute ? try path(arguments.positional[0], of: item, standard: nil) : item
       var passes = subject.isTrue

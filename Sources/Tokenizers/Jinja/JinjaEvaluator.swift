@@ -106,15 +106,19 @@ struct JinjaEvaluator {
     }
     if items.isEmpty { return try deeper(loop.otherwise, JinjaScope(parent: scope), &text) }
     let state = JinjaLoop(items)
+    // As in Jinja, `else` is for a loop in which no round came to its end.
+    var isCompleted = false
     for (index, item) in items.enumerated() {
       try budget.spend()
       state.index = index
       let inner = JinjaScope(parent: scope)
       inner.set("loop", .loop(state))
       try assign(item, to: loop.target, inner)
-      if try deeper(loop.body, inner, &text) == .leave { break }
+      let flow = try deeper(loop.body, inner, &text)
+      if flow == .leave { break }
+      if flow == .onward { isCompleted = true }
     }
-    return .onward
+    return isCompleted ? .onward : try deeper(loop.otherwise, JinjaScope(parent: scope), &text)
   }
 
   /// The text of statements through filters.

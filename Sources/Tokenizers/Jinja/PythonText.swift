@@ -120,7 +120,7 @@ enum PythonText {
     return fromRight ? parts.reversed().map { self.text($0.reversed()) } : parts.map { self.text($0) }
   }
 
-  /// `str.split` and `str.rsplit` without a separator: at runs of whitespace, none at the ends.
+  /// `str.split` and `str.rsplit` without a separator: at runs of whitespace; the rest behind the most keeps its own.
   static func words(_ text: String, most: Int, fromRight: Bool = false) -> [String] {
     let all: [Unicode.Scalar] = fromRight ? scalars(text).reversed() : scalars(text)
     var parts: [[Unicode.Scalar]] = []
@@ -129,9 +129,7 @@ enum PythonText {
       while index < all.count, isSpace(all[index]) { index += 1 }
       guard index < all.count else { break }
       if most >= 0, parts.count == most {
-        var rest = Array(all[index...])
-        while let last = rest.last, isSpace(last) { rest.removeLast() }
-        parts.append(rest)
+        parts.append(Array(all[index...]))
         break
       }
       let start = index
