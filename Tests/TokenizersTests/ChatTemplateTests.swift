@@ -75,7 +75,9 @@ struct ChatTemplateTests {
       return greenwich.addingTimeInterval(-Double(TimeZone.current.secondsFromGMT(for: greenwich)))
     }
     for row in try rows(of: golden, as: Row.self) {
-      let form = row.messages.first.map { $0.isText ? ChatTemplate.ContentForm.text : golden.id.contains("chat-templates") ? .parts : nil }
+      let form = row.messages.first.map {
+        $0.isText ? ChatTemplate.ContentForm.text : golden.id.contains("chat-templates") ? .parts : nil
+      }
       do {
         let text = try template.render(
           row.conversation(), addsGenerationPrompt: row.addsGenerationPrompt, form: form ?? nil, now: now ?? Date())
@@ -90,7 +92,8 @@ struct ChatTemplateTests {
 
   @Test func theFormOfAMessageIsSeenFromTheTemplate() throws {
     for (id, form) in [
-      ("tokenizers/chat/smolvlm", ChatTemplate.ContentForm.parts), ("tokenizers/chat/qwen2vl", .text), ("tokenizers/chat/smollm2", .text),
+      ("tokenizers/chat/smolvlm", ChatTemplate.ContentForm.parts), ("tokenizers/chat/qwen2vl", .text),
+      ("tokenizers/chat/smollm2", .text),
       ("tokenizers/chat-templates/llava", .parts), ("tokenizers/chat-templates/gemma-3", .text),
       ("tokenizers/chat-templates/joined-parts", .text), ("tokenizers/chat-templates/llama-2", .text),
     ] {

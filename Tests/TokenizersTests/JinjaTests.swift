@@ -89,7 +89,8 @@ struct JinjaTests {
 
   @Test func refusalsNameThePlace() throws {
     for (template, line, word) in [
-      ("a\n\n{{ x.y.z }}", 3, "x"), ("{% if true %}\n{{ 1|batch }}\n{% endif %}", 2, "batch"), ("\n{% include 'x' %}", 2, "include"),
+      ("a\n\n{{ x.y.z }}", 3, "x"), ("{% if true %}\n{{ 1|batch }}\n{% endif %}", 2, "batch"),
+      ("\n{% include 'x' %}", 2, "include"),
       ("{{ 'x'.center(3) }}", 1, "center"), ("{{ 1 +\n }}", 2, "}}"), ("{#\n#}{{ lipsum() }}", 2, "lipsum"),
       ("{% macro f() %}\n{{ 1 // 0 }}{% endmacro %}\n\n{{ f() }}", 2, "zero"), ("é {{ é }}", 1, "é"),
     ] {

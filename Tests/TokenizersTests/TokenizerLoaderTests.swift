@@ -92,7 +92,8 @@ struct TokenizerLoaderTests {
       let snapshot = folder.appendingPathComponent("snapshot")
       try manager.createDirectory(at: snapshot, withIntermediateDirectories: true)
       try manager.createSymbolicLink(
-        at: snapshot.appendingPathComponent("tokenizer.json"), withDestinationURL: ByteLevelBPETokenizerTests.tokenizerFile("smollm"))
+        at: snapshot.appendingPathComponent("tokenizer.json"),
+        withDestinationURL: ByteLevelBPETokenizerTests.tokenizerFile("smollm"))
       let link = folder.appendingPathComponent("link")
       try manager.createSymbolicLink(at: link, withDestinationURL: snapshot)
       #expect(try TokenizerLoader.load(link) is ByteLevelBPETokenizer)

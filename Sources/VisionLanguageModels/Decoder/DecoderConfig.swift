@@ -141,7 +141,8 @@ public struct DecoderConfig: Sendable, Hashable {
       if known.contains(name) { continue }
       switch (name, value) {
       case ("attention.causal", .bool(true)), ("use_parallel_residual", .bool(false)), (_, .integer(0)), (_, .number(0)): continue
-      case ("attention.sliding_window", .integer(let window)) where window >= (try metadata.int("context_length", in: 1...(1 << 24))):
+      case ("attention.sliding_window", .integer(let window))
+      where window >= (try metadata.int("context_length", in: 1...(1 << 24))):
         continue
       case ("rope.scaling.attn_factor", _) where value.double == 1: continue
       default:
