@@ -7,6 +7,7 @@ their content). Language models are IR folders or `.gguf` files.
 import json
 import os
 import secrets
+import tempfile
 import time
 
 import numpy as np
@@ -70,7 +71,7 @@ class OpenVINO(Backend):
     capabilities = ["text_to_image", "image_to_image", "inpainting", "negative_prompt", "previews", "latents_input", "trace", "text_generation", "image_understanding"]
     schedulers = list(SCHEDULERS)
     load_settings = {"precision", "variant"}
-    image_settings = {"negative_prompt", "width", "height", "steps", "guidance_scale", "scheduler", "seed", "random_source", "latents", "image", "mask",
+    image_settings = {"negative_prompt", "width", "height", "steps", "guidance_scale", "scheduler", "timestep_spacing", "seed", "random_source", "latents", "image", "mask",
                       "strength", "preview_stride", "trace_level"}  # fmt: skip
     text_settings = {"turns", "raw", "image", "temperature", "top_k", "top_p", "min_p", "repetition_penalty"}
     details = {"openvino": ov.__version__.split("-")[0]}
@@ -104,7 +105,9 @@ class OpenVINO(Backend):
             with open(os.path.join(folder, name)) as file:
                 return json.load(file)
 
-        pipe = genai.Text2ImagePipeline(folder, "CPU", **options)
+        # The three pipelines share the networks of the one that has all.
+        inpaint = genai.InpaintingPipeline(folder, "CPU", **options)
+        pipes = {0: genai.Text2ImagePipeline(inpaint), 1: genai.Image2ImagePipeline(inpaint), 2: inpaint}
         unet, xl = config("unet/config.json"), os.path.isdir(os.path.join(folder, "text_encoder_2"))
         factor = 2 ** (len(config("vae_decoder/config.json")["block_out_channels"]) - 1)
         side, scheduler = unet["sample_size"] * factor, config("scheduler/scheduler_config.json")
@@ -115,7 +118,7 @@ class OpenVINO(Backend):
             "prediction_type": scheduler.get("prediction_type", "epsilon"), "default_scheduler": CLASSES.get(scheduler["_class_name"]), "default_steps": 20,
             "default_guidance_scale": 5.0 if xl else 7.5, "weight_bytes": sum(size),
         }  # fmt: skip
-        return info, {"pipe": pipe, "folder": folder, "info": info, "factor": factor}
+        return info, {"pipes": pipes, "folder": folder, "info": info, "factor": factor}
 
     def load_text(self, path, request, options):
         vision = os.path.isdir(path) and os.path.exists(os.path.join(path, "openvino_language_model.xml"))
@@ -138,38 +141,49 @@ class OpenVINO(Backend):
             raise BackendError("invalid_input", f"{width}x{height}: sides must be multiples of {factor}")
         latents = run.read("latents", (1, 4, height // factor, width // factor))
         pictures = [run.read(key) for key in ("image", "mask")]
-        scheduler = self.set_scheduler(model, request)
+        pipe = model["pipes"][sum(picture is not None for picture in pictures)]
+        scheduler = self.set_scheduler(pipe, model, request)
         steps, scale, seed = request.get("steps", 20), request.get("guidance_scale", info["default_guidance_scale"]), request.get("seed", secrets.randbits(63))
-        watch = Watch(run, model["pipe"], scheduler, level, request.get("preview_stride"))
+        watch = Watch(run, model["pipes"][0], scheduler, level, request.get("preview_stride"))
         generator = Noise(seed, latents, 1 if pictures[0] is None else 2, watch.drawn)
         named = {"width": width, "height": height, "num_inference_steps": steps, "guidance_scale": scale, "generator": generator, "callback": watch.step}
         if "negative_prompt" in request and scale > 1:
             named["negative_prompt"] = request["negative_prompt"]
         arrays = [ov.Tensor(np.ascontiguousarray(np.broadcast_to(np.round(np.moveaxis(p, 1, -1) * 255).clip(0, 255).astype(np.uint8), (1, height, width, 3)))) for p in pictures if p is not None]
-        pipe = model["pipe"]
         if arrays:
             del named["width"], named["height"]
             named["strength"] = request.get("strength", 0.8)
-            pipe = (genai.InpaintingPipeline if len(arrays) == 2 else genai.Image2ImagePipeline)(pipe)
         run.begin("text_encode")
         pixels = pipe.generate(request["prompt"], *arrays, **named).data.copy()
         run.check()
         return {"images": [{"image": pixels[0], "safety": "unchecked", "seed": seed}], "scheduler": scheduler, "steps": watch.done,
                 "guidance_scale": scale, "dropped_tokens": None, "trace": watch.trace if level != "none" else None}  # fmt: skip
 
-    def set_scheduler(self, model, request):
+    def set_scheduler(self, pipe, model, request):
         name = request.get("scheduler") or model["info"]["default_scheduler"]
         name = CLASSES.get(name, name)
         if name not in SCHEDULERS:
             raise BackendError("not_supported", f"there is no scheduler '{str(name):.60}' here; there are {', '.join(SCHEDULERS)}")
-        file = os.path.join(model["folder"], "scheduler/scheduler_config.json")
-        model["pipe"].set_scheduler(genai.Scheduler.from_config(file, SCHEDULERS[name]))
+        with open(os.path.join(model["folder"], "scheduler/scheduler_config.json")) as file:
+            config = json.load(file)
+        # Where the model's file is silent, diffusers' class decides, whose defaults aren't OpenVINO's.
+        config.setdefault("timestep_spacing", "linspace" if name in ("euler", "euler_a", "lms") else "leading")
+        if "timestep_spacing" in request:
+            config["timestep_spacing"] = request["timestep_spacing"]
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "scheduler_config.json")
+            with open(path, "w") as file:
+                json.dump(config, file)
+            try:
+                pipe.set_scheduler(genai.Scheduler.from_config(path, SCHEDULERS[name]))
+            except RuntimeError as error:
+                raise BackendError("not_supported", f"OpenVINO GenAI has no such {name}: {str(error).strip().splitlines()[-1]}") from error
         return name
 
     def generate_text(self, model, request, run):
-        pipe = model["pipe"]
         if "folder" in model:
             raise BackendError("not_supported", "this model makes images")
+        pipe = model["pipe"]
         tokenizer, image, start = pipe.get_tokenizer(), run.read("image", (None, None, 3)), time.monotonic_ns()
         config = genai.GenerationConfig()
         config.max_new_tokens, config.apply_chat_template = request.get("max_tokens", 128), False
@@ -212,6 +226,10 @@ class Watch:
 
     def __init__(self, run, pipe, scheduler, level, stride):
         self.run, self.pipe, self.pndm, self.level, self.stride = run, pipe, scheduler == "pndm", level, stride
+        # Of the other samplers the callback shows the prediction of the noiseless latents.
+        if scheduler not in ("ddim", "pndm"):
+            self.level = "none"
+            run.unavailable["latents"] = f"of {scheduler} the callback shows the noiseless prediction in place of the latents"
         self.trace, self.done, self.entry, self.started = {}, 0, 0, False
 
     def drawn(self):
