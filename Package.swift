@@ -69,8 +69,9 @@ let package = Package(
     .target(
       name: "Tensors", dependencies: ["CPUFeatures"], swiftSettings: optimised,
       linkerSettings: [.linkedLibrary("m", .when(platforms: [.linux]))]),
-    .target(name: "Imaging", dependencies: ["Tensors", "CPNG", "CTurboJPEG"], swiftSettings: optimised),
-    .target(name: "Checkpoints", dependencies: ["JSON", "Schedulers", "Tensors"], exclude: ["README.md"], swiftSettings: optimised),
+    .target(name: "InputFiles"),
+    .target(name: "Imaging", dependencies: ["InputFiles", "Tensors", "CPNG", "CTurboJPEG"], swiftSettings: optimised),
+    .target(name: "Checkpoints", dependencies: ["InputFiles", "JSON", "Schedulers", "Tensors"], exclude: ["README.md"], swiftSettings: optimised),
     .target(name: "Goldens", dependencies: ["GenBackend", "Checkpoints", "Tensors"]),
     .target(name: "Tokenizers", dependencies: ["JSON"], swiftSettings: optimised),
     .target(name: "Schedulers", dependencies: ["JSON", "Tensors"], swiftSettings: optimised),
@@ -145,14 +146,14 @@ let package = Package(
       name: "Running",
       dependencies: [
         "GenBackend", "Measurement", "Reporting", "Goldens", "Schedulers", "KernelContract", "Checkpoints", "Imaging",
-        "Tensors",
+        "InputFiles", "Tensors",
       ]),
     .target(
       name: "GenbenchCLI",
       dependencies: [
         "JSON", "Running", "ReferenceEngine", "GenBackend", "RunAnywhere", "ModelRegistry", "PlaygroundKit", "TSAIKit", "Conformance",
         "ConformanceAdapters", "ConformanceDoubles", "ConformanceSelfTest", "Measurement", "Reporting", "Markup", "Goldens",
-        "ReferenceNumerics", "Tokenizers", "Schedulers", "Checkpoints",
+        "ReferenceNumerics", "InputFiles", "Tokenizers", "Schedulers", "Checkpoints",
         "DiffusionModels", "VisionLanguageModels", "Kernels", "KernelContract", "Imaging", "Tensors", "CPUFeatures",
         "ExternalBackends", "Serving",
       ]),
@@ -164,6 +165,7 @@ let package = Package(
 
     // Tests.
     .target(name: "TestSupport", dependencies: ["Tensors", "Goldens", "Checkpoints"], path: "Tests/TestSupport"),
+    .testTarget(name: "InputFilesTests", dependencies: ["InputFiles"]),
     .testTarget(name: "JSONTests", dependencies: ["JSON", "TestSupport"]),
     .testTarget(name: "TensorsTests", dependencies: ["Tensors", "TestSupport", "Goldens"]),
     .testTarget(name: "ImagingTests", dependencies: ["Imaging", "TestSupport", "Goldens", "Tensors"]),

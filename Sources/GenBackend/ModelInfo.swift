@@ -44,11 +44,13 @@ public struct LoadRequest: Sendable, Hashable, Codable {
   public var reduceMemory: Bool
   /// The arithmetic.
   public var precision: Precision
+  /// Refuses a model with tensors that its networks have no place for; otherwise they are told in a warning.
+  public var isStrict: Bool
 
   /// Makes a request.
   public init(
     path: String, projectorPath: String? = nil, variant: ModelVariant? = nil, predictionType: PredictionType? = nil,
-    safety: SafetyPolicy = .ifPresent, reduceMemory: Bool = false, precision: Precision = .f32
+    safety: SafetyPolicy = .ifPresent, reduceMemory: Bool = false, precision: Precision = .f32, isStrict: Bool = false
   ) {
     self.path = path
     self.projectorPath = projectorPath
@@ -57,6 +59,7 @@ public struct LoadRequest: Sendable, Hashable, Codable {
     self.safety = safety
     self.reduceMemory = reduceMemory
     self.precision = precision
+    self.isStrict = isStrict
   }
 }
 

@@ -1,10 +1,5 @@
+import InputFiles
 public import Tensors
-
-#if canImport(Darwin)
-  import Darwin
-#else
-  import Glibc
-#endif
 
 /// Images from files of any kind that is read here; the kind is told by the content, not by the name.
 public enum ImageFile {
@@ -13,36 +8,16 @@ public enum ImageFile {
   /// - Returns: 3 channels, or 4 when the file has transparency; see `Bitmap.rgbOnWhite()`.
   /// - Throws: ``ImageError``.
   public static func read(path: String, limits: ImageLimits = ImageLimits()) throws(ImageError) -> Bitmap {
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else {
-      throw ImageError(
-        .missing, file: path,
-        errno == ENOENT ? "no such file" : "can't be opened: \(String(cString: strerror(errno))); check its permissions")
-    }
-    defer { close(descriptor) }
-    var status = stat()
-    guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT != S_IFDIR else {
-      throw ImageError(.invalid, file: path, "an image file was expected, found a folder")
-    }
-    func tooLarge() -> ImageError {
-      ImageError(.unsupported, file: path, "more than \(limits.bytes) bytes, the limit for an image")
-    }
-    guard status.st_size <= limits.bytes else { throw tooLarge() }
-    var bytes: [UInt8] = []
-    var buffer = [UInt8](repeating: 0, count: 1 << 18)
-    while true {
-      #if canImport(Darwin)
-        let count = Darwin.read(descriptor, &buffer, buffer.count)
-      #else
-        let count = Glibc.read(descriptor, &buffer, buffer.count)
-      #endif
-      if count < 0, errno == EINTR { continue }
-      guard count >= 0 else { throw ImageError(.missing, file: path, "can't be read: \(String(cString: strerror(errno)))") }
-      if count == 0 { break }
-      // What is no image isn't read any further.
-      if bytes.isEmpty, count >= 16 { try checkKind(Array(buffer[..<count]), file: path) }
-      bytes += buffer[..<count]
-      guard bytes.count <= limits.bytes else { throw tooLarge() }
+    let bytes: [UInt8]
+    do throws(InputFileError) {
+      // What is no image isn't read any further than its first bytes.
+      bytes = try InputFile.read(path, limit: limits.bytes) { (try? checkKind($0, file: path)) != nil }
+    } catch {
+      switch error.code {
+      case .tooLong: throw ImageError(.unsupported, file: path, "more than \(limits.bytes) bytes, the limit for an image")
+      case .invalid: throw ImageError(.invalid, file: path, error.message)
+      case .missing, .cancelled: throw ImageError(.missing, file: path, error.message)
+      }
     }
     return try decode(bytes, file: path, limits: limits)
   }

@@ -1,3 +1,4 @@
+import InputFiles
 public import Tensors
 
 #if canImport(Darwin)
@@ -6,7 +7,8 @@ public import Tensors
   import Glibc
 #endif
 
-/// A file mapped for reading; pages come from the page cache when they're touched.
+/// A file mapped for reading; pages come from the page cache when they're touched. What can't be mapped, such as a pipe, is read
+/// whole.
 public final class MappedFile: WeightOwner, @unchecked Sendable {
   // The mapping is read-only and lives as long as this object: sharing it between threads is safe.
 
@@ -14,11 +16,18 @@ public final class MappedFile: WeightOwner, @unchecked Sendable {
   public let path: String
   /// The whole content.
   public let bytes: UnsafeRawBufferPointer
+  /// Bytes that are read at most from what can't be mapped.
+  private static let streamLimit = 4 << 30
 
-  /// Maps a file.
+  /// Maps a file, or reads a stream.
   ///
-  /// - Throws: ``CheckpointError`` `.missing` when it can't be opened, `.invalid` when it's no regular file.
+  /// - Throws: ``CheckpointError`` `.missing` when it can't be opened, `.invalid` when it's a folder.
   public convenience init(path: String) throws(CheckpointError) {
+    var kind = stat()
+    if stat(path, &kind) == 0, kind.st_mode & S_IFMT != S_IFREG {
+      try self.init(stream: path)
+      return
+    }
     let (descriptor, length) = try Self.open(path, flags: 0)
     defer { close(descriptor) }
     guard length > 0 else {
@@ -58,6 +67,27 @@ public final class MappedFile: WeightOwner, @unchecked Sendable {
       position += count
     }
     self.init(path: path, bytes: UnsafeRawBufferPointer(start: address, count: length))
+  }
+
+  /// Reads a pipe, a FIFO or standard input to its end.
+  private convenience init(stream path: String) throws(CheckpointError) {
+    let content: [UInt8]
+    do throws(InputFileError) {
+      content = try InputFile.read(path, limit: Self.streamLimit)
+    } catch {
+      throw CheckpointError(error.code == .missing ? .missing : .invalid, file: path, error.message)
+    }
+    guard !content.isEmpty else {
+      self.init(path: path, bytes: UnsafeRawBufferPointer(start: nil, count: 0))
+      return
+    }
+    guard let address = mmap(nil, content.count, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0), address != MAP_FAILED
+    else {
+      throw CheckpointError(
+        .invalid, file: path, "\(content.count) bytes don't fit into memory: \(String(cString: strerror(errno)))")
+    }
+    UnsafeMutableRawBufferPointer(start: address, count: content.count).copyBytes(from: content)
+    self.init(path: path, bytes: UnsafeRawBufferPointer(start: address, count: content.count))
   }
 
   private init(path: String, bytes: UnsafeRawBufferPointer) {

@@ -25,6 +25,12 @@ struct ImageRequestValidator {
       throw invalid("preview stride: expected at least 1, found \(stride)")
     }
     if let clipSkip = request.clipSkip, clipSkip < 0 { throw invalid("clip skip: expected at least 0, found \(clipSkip)") }
+    let source = request.randomSource
+    // Each image takes the next seed.
+    let (last, overflow) = (request.seed ?? 0).addingReportingOverflow(UInt64(request.imageCount - 1))
+    if source.largestSeed < .max, overflow || last > source.largestSeed {
+      throw invalid("seed: \(source.rawValue) takes 0 to \(source.largestSeed), found \(overflow ? request.seed ?? 0 : last)")
+    }
     if let image = request.image {
       guard image.shape.rank == 4, image.shape[0] == 1, image.shape[1] == 3, image.count > 0 else {
         throw invalid("image: expected shape [1, 3, H, W], found \(image.shape)")

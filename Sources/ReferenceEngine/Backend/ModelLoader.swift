@@ -12,7 +12,9 @@ struct ModelLoader {
   let options: ReferenceBackend.Options
   let kernels: any KernelSet
 
-  func load(_ request: LoadRequest, id: ModelID, startedAt start: UInt64) throws -> any ReferenceBackend.LoadedModel {
+  func load(_ request: LoadRequest, id: ModelID, startedAt start: UInt64, control: GenerationControl) throws
+    -> any ReferenceBackend.LoadedModel
+  {
     guard let kernels = kernels.with(request.precision) else {
       throw BackendError(
         .notSupported,
@@ -36,8 +38,10 @@ struct ModelLoader {
 
     var tokenizers = [try tokenizer(checkpoint.textEncoder)]
     if let second = checkpoint.textEncoder2 { tokenizers.append(try tokenizer(second)) }
-    let networks = DiffusionNetworks(checkpoint: checkpoint, kernels: kernels, keepsNetworks: !request.reduceMemory)
+    let networks = DiffusionNetworks(
+      checkpoint: checkpoint, kernels: kernels, keepsNetworks: !request.reduceMemory, isStrict: request.isStrict)
     try networks.buildAll()
+    for line in networks.surplus { control.onEvent(.warning(line)) }
     let scheduler = try SchedulerName(checkpoint.scheduler.className ?? "")
     let info = modelInfo(checkpoint, scheduler, id: id, loadNs: MonotonicTime.nanoseconds() - start)
     return LoadedDiffusionModel(
