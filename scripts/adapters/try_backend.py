@@ -104,7 +104,7 @@ class Client:
         if not self.child.stdin.closed:
             try:
                 self.ask("bye")
-                code = self.child.wait(timeout=30)
+                code = self.child.wait(timeout=300)
             except (OSError, EOFError, Failure, queue.Empty, subprocess.TimeoutExpired):
                 pass
         self.child.kill()
