@@ -118,7 +118,7 @@ class OpenVINO(Backend):
             "prediction_type": scheduler.get("prediction_type", "epsilon"), "default_scheduler": CLASSES.get(scheduler["_class_name"]), "default_steps": 20,
             "default_guidance_scale": 5.0 if xl else 7.5, "weight_bytes": sum(size),
         }  # fmt: skip
-        return info, {"pipes": pipes, "folder": folder, "info": info, "factor": factor}
+        return info, {"pipes": pipes, "folder": folder, "info": info, "factor": factor, "options": options}
 
     def load_text(self, path, request, options):
         vision = os.path.isdir(path) and os.path.exists(os.path.join(path, "openvino_language_model.xml"))
@@ -144,7 +144,10 @@ class OpenVINO(Backend):
         pipe = model["pipes"][sum(picture is not None for picture in pictures)]
         scheduler = self.set_scheduler(pipe, model, request)
         steps, scale, seed = request.get("steps", 20), request.get("guidance_scale", info["default_guidance_scale"]), request.get("seed", secrets.randbits(63))
-        watch = Watch(run, model["pipes"][0], scheduler, level, request.get("preview_stride"))
+        if "preview_stride" in request and "vae" not in model:
+            # Decoding by the pipeline's own network from its callback ends the run after that step.
+            model["vae"] = genai.AutoencoderKL(os.path.join(model["folder"], "vae_decoder"), "CPU", **model["options"])
+        watch = Watch(run, model.get("vae"), scheduler, level, request.get("preview_stride"))
         generator = Noise(seed, latents, 1 if pictures[0] is None else 2, watch.drawn)
         named = {"width": width, "height": height, "num_inference_steps": steps, "guidance_scale": scale, "generator": generator, "callback": watch.step}
         if "negative_prompt" in request and scale > 1:
@@ -224,8 +227,8 @@ class OpenVINO(Backend):
 class Watch:
     """What the callback shows: a step ends with it, and the next one begins."""
 
-    def __init__(self, run, pipe, scheduler, level, stride):
-        self.run, self.pipe, self.pndm, self.level, self.stride = run, pipe, scheduler == "pndm", level, stride
+    def __init__(self, run, vae, scheduler, level, stride):
+        self.run, self.vae, self.pndm, self.level, self.stride = run, vae, scheduler == "pndm", level, stride
         # Of the other samplers the callback shows the prediction of the noiseless latents.
         if scheduler not in ("ddim", "pndm"):
             self.level = "none"
@@ -250,7 +253,7 @@ class Watch:
             self.done += 1
             if self.stride and (self.done % self.stride == 0 or self.done == total):
                 with self.run.stage("preview", self.done):
-                    image = np.array(self.pipe.decode(latents).data[0], np.uint8)
+                    image = np.array(self.vae.decode(latents).data[0], np.uint8)
                 self.run.preview(self.done, image)
         self.run.end()
         if self.entry + 1 > warmup:
