@@ -91,7 +91,9 @@ package struct LoadedReply: Sendable, Codable {
   ///
   /// - Throws: `BackendError` `.processingFailed` for sizes and counts that no model has.
   package func info(id: ModelID, loadNs: UInt64) throws(BackendError) -> ModelInfo {
-    func refuse(_ what: String) -> BackendError { BackendError(.processingFailed, "the description of the loaded model: \(what)") }
+    func refuse(_ what: String) -> BackendError {
+      BackendError(.processingFailed, "the description of the loaded model: \(what)")
+    }
     var sizes: [ImageSize] = []
     for size in model.nativeSizes ?? [] {
       guard size.count == 2, size.allSatisfy({ (1...BackendProtocol.largestSide).contains($0) }) else {
