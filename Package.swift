@@ -97,7 +97,8 @@ let package = Package(
     // Engines in other processes and on servers, and this one for others.
     .target(name: "BackendProtocol", dependencies: ["JSON", "GenBackend", "Checkpoints", "Tensors"]),
     .target(
-      name: "ExternalBackends", dependencies: ["BackendProtocol", "CProcessGroup", "GenBackend", "Checkpoints", "Imaging", "Tensors"]),
+      name: "ExternalBackends",
+      dependencies: ["BackendProtocol", "CProcessGroup", "GenBackend", "Checkpoints", "Imaging", "Tensors"]),
     .target(name: "Serving", dependencies: ["BackendProtocol", "GenBackend", "Checkpoints", "Tensors"]),
     .target(
       name: "ReferenceEngine",

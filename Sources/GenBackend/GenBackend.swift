@@ -31,7 +31,7 @@ public protocol GenBackend: Sendable {
   /// Where the work is done; quick, and safe from any thread.
   var workPlace: WorkPlace { get }
 
-  /// Ends what the backend holds beside its models: processes, connections. It can't be used afterwards.
+  /// Ends what the backend holds beside its models, as processes are; it can't be used afterwards.
   func close() async
 }
 

@@ -21,7 +21,7 @@ public enum ModelVariant: String, Sendable, Hashable, Codable, CaseIterable {
 /// What to load and how.
 public struct LoadRequest: Sendable, Hashable, Codable {
   /// How the safety checker is treated.
-  public enum SafetyPolicy: String, Sendable, Hashable, Codable {
+  public enum SafetyPolicy: String, Sendable, Hashable, Codable, CaseIterable {
     /// The load fails when the model has none.
     case required
     /// Used when the model has one; otherwise results say `unchecked`.

@@ -12,6 +12,6 @@ extension GenBackend {
   /// In this process, unless a backend says otherwise.
   public var workPlace: WorkPlace { .thisProcess }
 
-  /// Ends what the backend holds beside its models: processes, connections. It can't be used afterwards.
+  /// Ends what the backend holds beside its models, after which it can't be used.
   public func close() async {}
 }

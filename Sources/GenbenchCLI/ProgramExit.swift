@@ -44,7 +44,7 @@ public struct ProgramExit: Sendable, Hashable {
     case let error as InputFileError:
       switch error.code {
       case .missing: self.init(.inputMissing, error.description)
-      case .invalid: self.init(.badInput, error.description)
+      case .invalid, .tooLong: self.init(.badInput, error.description)
       case .cancelled: self.init(signal == 15 ? .terminated : .interrupted, error.description)
       }
     case let error as CheckpointError:

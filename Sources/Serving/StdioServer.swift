@@ -132,7 +132,9 @@ public final class StdioServer: Sendable {
   private func handle(_ id: Int, _ body: ProtocolRequest.Body) throws(BackendError) {
     let exchange = state.withLock { $0.exchange }
     if case .hello(let hello) = body { return try greet(id, hello, isFirst: exchange == nil) }
-    guard let exchange else { throw BackendError(.invalidInput, "'\(body.type)' came before 'hello', which is the first request") }
+    guard let exchange else {
+      throw BackendError(.invalidInput, "'\(body.type)' came before 'hello', which is the first request")
+    }
     switch body {
     case .clock: output.send(ProtocolAnswer(id: id, .clock(ClockReply(timeNs: MonotonicTime.nanoseconds()))))
     case .cancel(let message):
@@ -172,7 +174,8 @@ public final class StdioServer: Sendable {
     guard isFirst else { throw BackendError(.invalidInput, "'hello' came twice") }
     guard hello.protocols.contains(BackendProtocol.version) else {
       throw BackendError(
-        .notSupported, "protocols: expected \(BackendProtocol.version) among them, found \(hello.protocols.joined(separator: ", "))")
+        .notSupported,
+        "protocols: expected \(BackendProtocol.version) among them, found \(hello.protocols.joined(separator: ", "))")
     }
     let folder = try ExchangeFolder.open(hello.exchange)
     // Later requests wait for the greeting: it's the engine's own description.

@@ -24,7 +24,8 @@ enum Subjects {
 
   private static let made = Result {
     try ConformSubjects(
-      backend: BackendSpecification(threads: 2), fixtures: Fixtures.folder, makeBackend: { try await GenbenchCommandLine.makeBackend($0) },
+      backend: BackendSpecification(threads: 2), fixtures: Fixtures.folder,
+      makeBackend: { try await GenbenchCommandLine.makeBackend($0) },
       judgesMemory: false
     ).allOverEngine()
   }

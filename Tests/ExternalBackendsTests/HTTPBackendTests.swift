@@ -1,10 +1,11 @@
 import Checkpoints
-@testable import ExternalBackends
 import Foundation
 import GenBackend
 import Tensors
 import TestSupport
 import Testing
+
+@testable import ExternalBackends
 
 /// A server of the test, on this machine alone; ends with the object.
 final class TestServer {
@@ -91,7 +92,9 @@ struct HTTPBackendTests {
     #expect(body["init_image"]?.string?.isEmpty == false && body["mask_image"] == nil)
     await backend.unload(model.id)
     await expectFailure(.notLoaded) { try await backend.generateImages(request, control: control()) }
-    await expectFailure(.notSupported) { try await backend.generateText(TextRequest(model: model.id, prompt: "x"), control: control()) }
+    await expectFailure(.notSupported) {
+      try await backend.generateText(TextRequest(model: model.id, prompt: "x"), control: control())
+    }
     if case .elsewhere = backend.workPlace {} else { Issue.record("a server's memory isn't this process's") }
   }
 
@@ -100,7 +103,8 @@ struct HTTPBackendTests {
     let backend = SDServerBackend(server.endpoint, limits: .patient)
     let model = try await backend.load(LoadRequest(path: "/x/small.safetensors"), control: control())
     let changes: [@Sendable (inout ImageRequest) -> Void] = [
-      { $0.latents = Tensor(zeros: [1, 4, 8, 8]) }, { $0.traceLevel = .step }, { $0.previewStride = 1 }, { $0.guidanceRescale = 0.5 },
+      { $0.latents = Tensor(zeros: [1, 4, 8, 8]) }, { $0.traceLevel = .step }, { $0.previewStride = 1 },
+      { $0.guidanceRescale = 0.5 },
       { $0.scheduler = "pndm" }, { $0.scheduler = "ddim" }, { $0.randomSource = "philox" }, { $0.timestepSpacing = "leading" },
       { $0.seed = .max }, { $0.longPrompt = .error },
     ]
@@ -124,8 +128,8 @@ struct HTTPBackendTests {
     _ = try await SDServerBackend(endpoint, limits: .patient).load(LoadRequest(path: "/x/folder"), control: control())
     endpoint.model = "large"
     await expectFailure(.modelNotFound) { [endpoint] in
-        try await SDServerBackend(endpoint, limits: .patient).load(LoadRequest(path: "/x/folder"), control: control())
-      }
+      try await SDServerBackend(endpoint, limits: .patient).load(LoadRequest(path: "/x/folder"), control: control())
+    }
   }
 
   @Test(arguments: ["none", "can't cancel"])
@@ -138,7 +142,9 @@ struct HTTPBackendTests {
       await failure { try await backend.generateImages(ImageRequest(model: model.id, prompt: "slowly"), control: log.control()) }
     }
     while try await server.bodies().isEmpty { try await Task.sleep(for: .milliseconds(10)) }
-    await expectFailure(.busy) { try await backend.generateImages(ImageRequest(model: model.id, prompt: "x"), control: control()) }
+    await expectFailure(.busy) {
+      try await backend.generateImages(ImageRequest(model: model.id, prompt: "x"), control: control())
+    }
     log.cancellation.cancel()
     #expect(await task.value?.code == .cancelled)
   }
@@ -224,13 +230,13 @@ struct HTTPBackendTests {
     let server = try await TestServer("blind")
     let backend = LlamaServerBackend(server.endpoint, limits: .patient)
     await expectFailure(.notSupported) {
-        try await backend.load(LoadRequest(path: "small.gguf", projectorPath: "p.gguf"), control: control())
-      }
+      try await backend.load(LoadRequest(path: "small.gguf", projectorPath: "p.gguf"), control: control())
+    }
     let model = try await backend.load(LoadRequest(path: "small.gguf"), control: control())
     let image = Bitmap(width: 1, height: 1, samples: [1, 2, 3])
     await expectFailure(.notSupported) {
-        try await backend.generateText(TextRequest(model: model.id, prompt: "x", image: image), control: control())
-      }
+      try await backend.generateText(TextRequest(model: model.id, prompt: "x", image: image), control: control())
+    }
   }
 
   @Test func llamaServerThatLosesIDs() async throws {
@@ -275,16 +281,19 @@ struct HTTPBackendTests {
     Issue.record("no error about a server that isn't there")
   }
 
-  @Test(arguments: [
-    ("127.0.0.1:8080", "127.0.0.1", 8080, "", nil), ("host", "host", 80, "", nil), ("host:1/a/b/", "host", 1, "/a/b", nil),
-    ("[::1]:9", "::1", 9, "", nil), ("host/?model=a%20b", "host", 80, "", "a b"),
-  ] as [(String, String, Int, String, String?)])
+  @Test(
+    arguments: [
+      ("127.0.0.1:8080", "127.0.0.1", 8080, "", nil), ("host", "host", 80, "", nil), ("host:1/a/b/", "host", 1, "/a/b", nil),
+      ("[::1]:9", "::1", 9, "", nil), ("host/?model=a%20b", "host", 80, "", "a b"),
+    ] as [(String, String, Int, String, String?)])
   func endpoints(_ text: String, _ host: String, _ port: Int, _ base: String, _ model: String?) throws {
     let endpoint = try HTTPEndpoint(text)
     #expect(endpoint.host == host && endpoint.port == port && endpoint.base == base && endpoint.model == model)
   }
 
-  @Test(arguments: ["", ":80", "host:", "host:0", "host:70000", "host:x", "user@host", "ho st", "[::1", "[::1]x", "host?x=1", "host?model="])
+  @Test(arguments: [
+    "", ":80", "host:", "host:0", "host:70000", "host:x", "user@host", "ho st", "[::1", "[::1]x", "host?x=1", "host?model=",
+  ])
   func refusedEndpoints(_ text: String) {
     #expect(throws: BackendError.self) { try HTTPEndpoint(text) }
   }
@@ -338,8 +347,10 @@ struct HTTPMisbehaviourTests {
   }
 
   static let streams = [
-    Mistake("cut stream", .processingFailed, "stream"), Mistake("cut within a chunk", .processingFailed, "within a chunked answer"),
-    Mistake("event without end", .processingFailed, "more than"), Mistake("event that isn't json", .processingFailed, "isn't a JSON object"),
+    Mistake("cut stream", .processingFailed, "stream"),
+    Mistake("cut within a chunk", .processingFailed, "within a chunked answer"),
+    Mistake("event without end", .processingFailed, "more than"),
+    Mistake("event that isn't json", .processingFailed, "isn't a JSON object"),
     Mistake("error in the stream", .processingFailed, "out of slots"),
     Mistake("no last event", .processingFailed, "stream ended"), Mistake("unknown ending", .processingFailed, "expected"),
   ]
@@ -358,8 +369,10 @@ struct HTTPMisbehaviourTests {
   }
 
   static let llamas = [
-    Mistake("negative ids", .processingFailed, "negative id"), Mistake("goes on", .processingFailed, "goes on after its last event"),
-    Mistake("too many tokens", .processingFailed, "expected at most 9 tokens"), Mistake("bad tokens", .processingFailed, "no list of ids"),
+    Mistake("negative ids", .processingFailed, "negative id"),
+    Mistake("goes on", .processingFailed, "goes on after its last event"),
+    Mistake("too many tokens", .processingFailed, "expected at most 9 tokens"),
+    Mistake("bad tokens", .processingFailed, "no list of ids"),
   ]
 
   @Test(arguments: llamas)

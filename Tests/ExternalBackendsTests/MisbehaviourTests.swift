@@ -126,11 +126,9 @@ struct MisbehaviourTests {
   }
 
   @Test func aProgramThatIsNotThere() async throws {
-    let before = openFiles
     let backend = ProcessBackend(.init(words: ["/nowhere/engine"]))
     let error = await failure { try await backend.info }
     #expect(error?.code == .unavailable && error?.message.contains("'/nowhere/engine' can't be started") == true)
-    _ = before
   }
 
   static let silences = [
@@ -140,22 +138,19 @@ struct MisbehaviourTests {
   @Test(arguments: silences)
   func silence(_ mistake: Mistake) async throws {
     var limits = TestEngine.patient
-    let (backend, model) = try await TestEngine.loaded(mistake.name, limits: limits)
-    await backend.close()
-    limits.silenceNs = 300_000_000
+    limits.silenceNs = 4_000_000_000
     limits.terminationNs = 100_000_000
-    // Only what the engine does without a reason may count, not how long Python takes to start.
     let quick = TestEngine.backend(mistake.name, limits: limits)
-    _ = model
+    // On a busy machine it may already be too slow to start.
     var error: BackendError?
-    for _ in 0..<100 {
+    for _ in 0..<20 {
       error = await failure {
         let model = try await quick.load(LoadRequest(path: "/models/any"), control: GenerationControl())
         return try await quick.generateImages(ImageRequest(model: model.id, prompt: "x"), control: GenerationControl())
       }
       if error?.message.contains("during generate_images") == true { break }
     }
-    #expect(error?.code == mistake.code && error?.message.contains("said nothing for 0.3 s during generate_images") == true)
+    #expect(error?.code == mistake.code && error?.message.contains("said nothing for 4.0 s during generate_images") == true)
     #expect(quick.workPlace == .elsewhere(reason: "the engine isn't running"))
     await quick.close()
   }

@@ -81,6 +81,7 @@ struct ProcessBackendTests {
     let (backend, model) = try await TestEngine.loaded()
     var request = ImageRequest(model: model.id, prompt: "x")
     request.size = ImageSize(width: 16, height: 8)
+    request.seed = 1
     func image(_ change: (inout ImageRequest) -> Void) async throws -> Bitmap {
       var changed = request
       change(&changed)
@@ -238,8 +239,8 @@ struct ProcessBackendTests {
     let exchange = told[0]
     let attributes = try FileManager.default.attributesOfItem(atPath: exchange)
     #expect(attributes[.posixPermissions] as? Int == 0o700)
-    // Its three streams, and the folder that it's listing.
-    #expect(told[2] == "4")
+    // Its three streams, the file that it tells this in, and the folder that it's listing.
+    #expect(told[2] == "5")
     var request = ImageRequest(model: model.id, prompt: "x")
     request.latents = Tensor(repeating: 1, shape: [1, 4, 1, 2])
     request.image = Tensor(repeating: 0.5, shape: [1, 3, 8, 16])

@@ -22,7 +22,8 @@ struct StdioServerTests {
 
     func load(_ request: LoadRequest, control: GenerationControl) async throws -> ModelInfo {
       if request.path == "/missing" { throw BackendError(.modelNotFound, "/missing: no such file") }
-      return ModelInfo(id: ModelID("m"), variant: "sd15", capabilities: [.textToImage], nativeSizes: [ImageSize(width: 8, height: 8)])
+      return ModelInfo(
+        id: ModelID("m"), variant: "sd15", capabilities: [.textToImage], nativeSizes: [ImageSize(width: 8, height: 8)])
     }
 
     func unload(_ model: ModelID) async { unloaded.withLock { $0.append(model) } }
@@ -115,7 +116,8 @@ struct StdioServerTests {
 
     func greet() async throws {
       let answer = try await ask(
-        #"{"type": "hello", "id": 1, "protocols": ["x", "genbench.backend/1"], "client": {"name": "t", "version": "1"}, "exchange": "\#(folder.url.path)"}"#)
+        #"{"type": "hello", "id": 1, "protocols": ["x", "genbench.backend/1"], "client": {"name": "t", "version": "1"}, "exchange": "\#(folder.url.path)"}"#
+      )
       #expect(answer["type"]?.string == "welcome")
     }
 
@@ -154,7 +156,9 @@ struct StdioServerTests {
   @Test func answersWhatCanNotBeRead() async throws {
     let client = try Client()
     try await client.greet()
-    for line in ["", "{", "[]", "5", #"{"id": 2}"#, #"{"type": "clock"}"#, #"{"type": "clock", "id": "2"}"#, #"{"type": 1, "id": 2}"#] {
+    for line in [
+      "", "{", "[]", "5", #"{"id": 2}"#, #"{"type": "clock"}"#, #"{"type": "clock", "id": "2"}"#, #"{"type": 1, "id": 2}"#,
+    ] {
       let answer = try await client.ask(line)
       #expect(code(answer) == "invalid_input" && answer["id"] == .null, "\(line)")
     }
@@ -199,12 +203,14 @@ struct StdioServerTests {
     #expect(!FileManager.default.fileExists(atPath: file))
     for (id, reference) in [(4, "../c1.safetensors"), (5, "none.safetensors"), (6, ""), (7, "..")] {
       let answer = try await client.ask(
-        #"{"type": "generate_images", "id": \#(id), "model": "m", "prompt": "x", "latents": {"file": "\#(reference)", "tensor": "n"}}"#)
+        #"{"type": "generate_images", "id": \#(id), "model": "m", "prompt": "x", "latents": {"file": "\#(reference)", "tensor": "n"}}"#
+      )
       #expect(code(answer) == "invalid_input", "\(reference)")
     }
     client.send(#"{"type": "generate_images", "id": 8, "model": "m", "prompt": "not finite"}"#)
     #expect(code(try await client.untilReply().reply) == "processing_failed")
-    #expect(code(try await client.ask(#"{"type": "generate_text", "id": 9, "model": "m", "prompt": "x"}"#)) == "processing_failed")
+    #expect(
+      code(try await client.ask(#"{"type": "generate_text", "id": 9, "model": "m", "prompt": "x"}"#)) == "processing_failed")
     client.hang()
     _ = await client.finish()
   }

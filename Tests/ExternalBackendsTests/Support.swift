@@ -81,6 +81,3 @@ func expectFailure(
 
 /// Whether a process or, with a negative number, any of a group is there.
 func isThere(_ process: Int32) -> Bool { kill(process, 0) == 0 || errno == EPERM }
-
-/// The files that this process has open.
-var openFiles: Int { ((try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []).count }

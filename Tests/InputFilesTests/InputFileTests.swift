@@ -23,7 +23,7 @@ struct InputFileTests {
         try content.write(to: URL(fileURLWithPath: path))
         #expect(try InputFile.read(path, limit: 200_000) == Array(content))
       }
-      expect(.invalid, path, "limit of 100")
+      expect(.tooLong, path, "limit of 100")
       expect(.missing, folder + "/none", "No such file")
       expect(.invalid, folder, "folder")
     }
@@ -53,7 +53,7 @@ struct InputFileTests {
       // A device of its own, as /dev/zero is; where that isn't allowed, a pipe that is fed without end.
       let path = folder + "/zero"
       if mknod(path, S_IFCHR | 0o600, (1 << 8) | 5) == 0, access(path, R_OK) == 0, FileHandle(forReadingAtPath: path) != nil {
-        expect(.invalid, path, limit: 1 << 20, "limit of 1048576")
+        expect(.tooLong, path, limit: 1 << 20, "limit of 1048576")
       }
     }
   }

@@ -1,6 +1,7 @@
 import Reporting
-@testable import Running
 import Testing
+
+@testable import Running
 
 /// `--backend`: which engine, and how it's set up.
 struct BackendSpecificationTests {
@@ -42,7 +43,8 @@ struct BackendSpecificationTests {
   }
 
   @Test(arguments: [
-    "", "cloud", "proc", "proc,timeout=1s", "proc,timeout=1:x", "proc,kernels=fast:x", "proc,colour=red:x", "ref,threads=1", "ref:timeout=1s",
+    "", "cloud", "proc", "proc,timeout=1s", "proc,timeout=1:x", "proc,kernels=fast:x", "proc,colour=red:x", "ref,threads=1",
+    "ref:timeout=1s",
     "null:threads=0", "llama+http", "llama+http:host", "llama+http://", "llama+http,threads=2://host", "openai+https://host",
   ])
   func refused(_ text: String) {

@@ -53,11 +53,11 @@ package struct ImageMessage: Sendable, Codable {
     steps = request.steps
     guidanceScale = request.guidanceScale
     if request.guidanceRescale != standard.guidanceRescale { guidanceRescale = request.guidanceRescale }
-    scheduler = request.scheduler
-    timestepSpacing = request.timestepSpacing
+    scheduler = request.scheduler?.description
+    timestepSpacing = request.timestepSpacing?.rawValue
     eta = request.eta
     seed = request.seed
-    if request.randomSource != standard.randomSource { randomSource = request.randomSource }
+    if request.randomSource != standard.randomSource { randomSource = request.randomSource.rawValue }
     latents = try request.latents.map { (tensor) throws(BackendError) in try folder.write(tensor, as: "latents") }
     image = try request.image.map { (tensor) throws(BackendError) in try folder.write(tensor, as: "image") }
     mask = try request.mask.map { (tensor) throws(BackendError) in try folder.write(tensor, as: "mask") }
@@ -81,11 +81,15 @@ package struct ImageMessage: Sendable, Codable {
     request.steps = steps
     request.guidanceScale = guidanceScale
     if let guidanceRescale { request.guidanceRescale = guidanceRescale }
-    request.scheduler = scheduler
-    request.timestepSpacing = timestepSpacing
+    if let scheduler {
+      do { request.scheduler = try SchedulerName(scheduler) } catch {
+        throw BackendError(.invalidInput, "scheduler: \(error.message)")
+      }
+    }
+    if let timestepSpacing { request.timestepSpacing = try choice("timestep_spacing", timestepSpacing) }
     request.eta = eta
     request.seed = seed
-    if let randomSource { request.randomSource = randomSource }
+    if let randomSource { request.randomSource = try choice("random_source", randomSource) }
     if let latents { request.latents = try reader.tensor(latents) }
     if let image { request.image = try reader.tensor(image) }
     if let mask { request.mask = try reader.tensor(mask) }
@@ -93,20 +97,10 @@ package struct ImageMessage: Sendable, Codable {
     if let imageCount { request.imageCount = imageCount }
     if let checksSafety { request.checksSafety = checksSafety }
     request.previewStride = previewStride
-    if let traceLevel { request.traceLevel = try Self.choice("trace_level", traceLevel) }
-    if let longPrompt { request.longPrompt = try Self.choice("long_prompt", longPrompt) }
+    if let traceLevel { request.traceLevel = try choice("trace_level", traceLevel) }
+    if let longPrompt { request.longPrompt = try choice("long_prompt", longPrompt) }
     request.clipSkip = clipSkip
     return request
-  }
-
-  private static func choice<Choice: RawRepresentable & CaseIterable>(
-    _ key: String, _ text: String
-  ) throws(BackendError) -> Choice where Choice.RawValue == String {
-    guard let choice = Choice(rawValue: text) else {
-      let known = Choice.allCases.map(\.rawValue).joined(separator: ", ")
-      throw BackendError(.invalidInput, "\(key): expected one of \(known), found '\(text)'")
-    }
-    return choice
   }
 }
 
@@ -177,7 +171,7 @@ package struct ImagesReply: Sendable, Codable {
     if let steps, steps < 0 { throw refuse("steps: expected at least 0, found \(steps)") }
     if let droppedTokens, droppedTokens < 0 { throw refuse("dropped_tokens: expected at least 0, found \(droppedTokens)") }
     return ImageResult(
-      images: made, scheduler: scheduler ?? request.scheduler ?? "unknown", steps: steps ?? request.steps ?? 0,
+      images: made, scheduler: scheduler ?? request.scheduler?.description ?? "unknown", steps: steps ?? request.steps ?? 0,
       guidanceScale: guidanceScale ?? request.guidanceScale ?? 0, droppedTokens: droppedTokens ?? 0,
       trace: try trace.map { (file) throws(BackendError) in try reader.tensors(file) } ?? [:])
   }

@@ -22,25 +22,24 @@ package struct LoadMessage: Sendable, Codable {
     let standard = LoadRequest(path: request.path)
     path = request.path
     projector = request.projectorPath
-    variant = request.variant
-    predictionType = request.predictionType
+    variant = request.variant?.rawValue
+    predictionType = request.predictionType?.rawValue
     if request.safety != standard.safety { safety = request.safety.rawValue }
     if request.reduceMemory != standard.reduceMemory { reduceMemory = request.reduceMemory }
-    if request.precision != standard.precision { precision = request.precision }
+    if request.precision != standard.precision { precision = request.precision.rawValue }
     self.threads = threads
   }
 
   /// The request; values that aren't known are refused.
   package func request() throws(BackendError) -> LoadRequest {
-    var request = LoadRequest(path: path, projectorPath: projector, variant: variant, predictionType: predictionType)
+    var request = LoadRequest(path: path, projectorPath: projector)
+    if let variant { request.variant = try choice("variant", variant) }
+    if let predictionType { request.predictionType = try choice("prediction_type", predictionType) }
     if let safety {
-      guard let policy = LoadRequest.SafetyPolicy(rawValue: safety) else {
-        throw BackendError(.invalidInput, "safety: expected required, if_present or off, found '\(safety)'")
-      }
-      request.safety = policy
+      request.safety = try choice("safety", safety)
     }
     if let reduceMemory { request.reduceMemory = reduceMemory }
-    if let precision { request.precision = precision }
+    if let precision { request.precision = try choice("precision", precision) }
     return request
   }
 }
@@ -82,7 +81,7 @@ package struct LoadedReply: Sendable, Codable {
     model = Model(
       id: info.id.rawValue, variant: info.variant, capabilities: info.capabilities.map(\.rawValue).sorted(),
       nativeSizes: info.nativeSizes.map { [$0.width, $0.height] }, sizeMultiple: info.sizeMultiple,
-      predictionType: info.predictionType, defaultScheduler: info.defaultScheduler, defaultSteps: info.defaultSteps,
+      predictionType: info.predictionType?.rawValue, defaultScheduler: info.defaultScheduler, defaultSteps: info.defaultSteps,
       defaultGuidanceScale: info.defaultGuidanceScale, contextLength: info.contextLength, parameterCount: info.parameterCount,
       weightBytes: info.weightBytes)
   }
@@ -91,7 +90,9 @@ package struct LoadedReply: Sendable, Codable {
   ///
   /// - Throws: `BackendError` `.processingFailed` for sizes and counts that no model has.
   package func info(id: ModelID, loadNs: UInt64) throws(BackendError) -> ModelInfo {
-    func refuse(_ what: String) -> BackendError { BackendError(.processingFailed, "the description of the loaded model: \(what)") }
+    func refuse(_ what: String) -> BackendError {
+      BackendError(.processingFailed, "the description of the loaded model: \(what)")
+    }
     var sizes: [ImageSize] = []
     for size in model.nativeSizes ?? [] {
       guard size.count == 2, size.allSatisfy({ (1...BackendProtocol.largestSide).contains($0) }) else {
@@ -110,9 +111,11 @@ package struct LoadedReply: Sendable, Codable {
       if let value, value < least { throw refuse("\(name): expected at least \(least), found \(value)") }
     }
     let plain = ModelInfo(id: id, variant: model.variant, capabilities: [])
+    let predictionType: PredictionType? =
+      if let text = model.predictionType { try choice("prediction_type", text) } else { nil }
     return ModelInfo(
       id: id, variant: model.variant, capabilities: Set(model.capabilities.compactMap { Capability(rawValue: $0) }),
-      nativeSizes: sizes, sizeMultiple: multiple, predictionType: model.predictionType, defaultScheduler: model.defaultScheduler,
+      nativeSizes: sizes, sizeMultiple: multiple, predictionType: predictionType, defaultScheduler: model.defaultScheduler,
       defaultSteps: model.defaultSteps ?? plain.defaultSteps,
       defaultGuidanceScale: model.defaultGuidanceScale ?? plain.defaultGuidanceScale, contextLength: model.contextLength,
       parameterCount: model.parameterCount ?? 0, weightBytes: model.weightBytes ?? 0, loadNs: loadNs)

@@ -97,7 +97,8 @@ public final class A1111Backend: GenBackend {
     try HTTPEngine.refuse(
       request,
       but: [
-        "negative_prompt", "size", "steps", "guidance_scale", "scheduler", "eta", "seed", "image", "mask", "image_count", "clip_skip",
+        "negative_prompt", "size", "steps", "guidance_scale", "scheduler", "eta", "seed", "image", "mask", "image_count",
+        "clip_skip",
       ], "the server")
     var body: [String: JSONValue] = [
       "prompt": .string(request.prompt), "negative_prompt": .string(request.negativePrompt ?? ""),

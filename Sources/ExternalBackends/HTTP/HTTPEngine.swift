@@ -56,7 +56,7 @@ final class HTTPEngine: Sendable {
     return info
   }
 
-  /// Forgets a model; the server keeps it. A running request of it is cancelled.
+  /// Forgets a model, which the server keeps, and cancels its running request.
   func forget(_ id: ModelID) {
     models.withLock { $0[id] = nil }
     running.withLock { if let running = $0, running.model == id { running.token.cancel() } }
@@ -70,7 +70,9 @@ final class HTTPEngine: Sendable {
     if request.predictionType != nil {
       throw BackendError(.notSupported, "prediction type: it's set where the server is started")
     }
-    if request.safety == .required { throw BackendError(.notSupported, "safety checker: the server has none that can be asked for") }
+    if request.safety == .required {
+      throw BackendError(.notSupported, "safety checker: the server has none that can be asked for")
+    }
     if let named = client.endpoint.model {
       guard served.contains(named) else {
         throw BackendError(

@@ -68,7 +68,9 @@ struct HTTPResponse: Sendable {
 /// Takes a chunked body apart.
 struct ChunkDecoder: Sendable {
   private enum Place: Sendable {
-    case size, data(Int), dataEnd, trailer, end
+    case size
+    case data(Int)
+    case dataEnd, trailer, end
   }
 
   private var place = Place.size

@@ -84,7 +84,8 @@ public final class LlamaServerBackend: GenBackend {
   /// The ids of a text, special tokens included.
   ///
   /// - Throws: `BackendError`.
-  public func tokenize(_ text: String, cancellation: CancellationToken = CancellationToken()) async throws(BackendError) -> [Int] {
+  public func tokenize(_ text: String, cancellation: CancellationToken = CancellationToken()) async throws(BackendError) -> [Int]
+  {
     let body: JSONValue = ["content": .string(text), "add_special": true, "parse_special": true]
     let answer = try await engine.client.json(
       .init(method: "POST", path: "/tokenize", body: body), cancellation: cancellation)

@@ -65,7 +65,8 @@ public final class SDServerBackend: GenBackend {
           id: id, variant: request.variant ?? "unknown",
           capabilities: [.textToImage, .imageToImage, .inpainting, .negativePrompt, .batch], nativeSizes: [size], sizeMultiple: 8,
           defaultScheduler: sample?["sample_method"]?.string.flatMap { name in Self.samplers.first { $0.value == name }?.key },
-          defaultSteps: max(1, sample?["sample_steps"]?.int ?? 20), defaultGuidanceScale: sample?["guidance"]?["txt_cfg"]?.double ?? 7,
+          defaultSteps: max(1, sample?["sample_steps"]?.int ?? 20),
+          defaultGuidanceScale: sample?["guidance"]?["txt_cfg"]?.double ?? 7,
           loadNs: MonotonicTime.nanoseconds() - start)
       }
     }
@@ -115,7 +116,8 @@ public final class SDServerBackend: GenBackend {
     try HTTPEngine.refuse(
       request,
       but: [
-        "negative_prompt", "size", "steps", "guidance_scale", "scheduler", "eta", "seed", "image", "mask", "image_count", "clip_skip",
+        "negative_prompt", "size", "steps", "guidance_scale", "scheduler", "eta", "seed", "image", "mask", "image_count",
+        "clip_skip",
         "timestep_spacing",
       ], "sd-server")
     var sample: [String: JSONValue] = [:]
@@ -133,7 +135,8 @@ public final class SDServerBackend: GenBackend {
       let isTrailing = sampler == "ddim_trailing"
       guard request.timestepSpacing == nil && !isTrailing || isTrailing && request.timestepSpacing == "trailing" else {
         throw BackendError(
-          .notSupported, "scheduler '\(name)': sd-server spaces it in one way; ask for ddim with timestep spacing trailing, or for another one")
+          .notSupported,
+          "scheduler '\(name)': sd-server spaces it in one way; ask for ddim with timestep spacing trailing, or for another one")
       }
     } else if request.timestepSpacing != nil {
       throw BackendError(.notSupported, "timestep_spacing: sd-server has it by scheduler; name one")

@@ -79,7 +79,8 @@ actor EngineStarter {
       options.processes?.add(connection)
       let hello = HelloRequest(
         client: .init(name: options.client.name, version: options.client.version), exchange: connection.folder.path)
-      guard case .welcome(let welcome) = try await connection.request(.hello(hello), timeoutNs: options.limits.helloNs).body else {
+      guard case .welcome(let welcome) = try await connection.request(.hello(hello), timeoutNs: options.limits.helloNs).body
+      else {
         return .failure(BackendError(.processingFailed, "the engine didn't greet"))
       }
       guard welcome.protocol == BackendProtocol.version else {

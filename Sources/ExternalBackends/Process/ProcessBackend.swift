@@ -177,12 +177,12 @@ public final class ProcessBackend: OperatorBackend {
     request.seed = seed
     guard let info = state.withLock({ $0.models[request.model]?.info }), info.capabilities.contains(.latentsInput),
       request.latents == nil, request.image == nil, request.imageCount == 1,
-      let size = request.size ?? info.nativeSizes.first, let source = RandomSource(rawValue: request.randomSource)
+      let size = request.size ?? info.nativeSizes.first
     else { return request }
     let (height, width) = (size.height / info.sizeMultiple, size.width / info.sizeMultiple)
     let isSensible = (1...BackendProtocol.largestSide).contains(height) && (1...BackendProtocol.largestSide).contains(width)
     guard isSensible, size.height % info.sizeMultiple == 0, size.width % info.sizeMultiple == 0 else { return request }
-    var noise = source.makeNoiseSource(seed: seed)
+    var noise = request.randomSource.makeNoiseSource(seed: seed)
     request.latents = noise.normals(shape: [1, 4, height, width])
     request.randomSource = ImageRequest(model: request.model, prompt: "").randomSource
     return request

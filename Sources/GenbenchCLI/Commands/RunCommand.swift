@@ -90,8 +90,9 @@ struct RunCommand: Command {
       .flag("json", "Print run.json in place of the table.", section: "FILES"),
       .flag("dry-run", "Print the plan and stop.", section: "FILES"),
       .value(
-"backend", "list",
-        "Engines, measured in turns: ref, ref:threads=1, proc:COMMAND, llama+http://HOST:PORT …; null does nothing.", default: "ref",
+        "backend", "list",
+        "Engines, measured in turns: ref, ref:threads=1, proc:COMMAND, llama+http://HOST:PORT …; null does nothing.",
+        default: "ref",
         isRepeatable: true, section: "ENGINE"),
       .value("kernels", "list", "The operators: fast, reference.", default: "fast", isRepeatable: true, section: "ENGINE"),
       .value("threads", "list", "Worker threads.", default: "one a core", isRepeatable: true, section: "ENGINE"),
@@ -156,7 +157,9 @@ struct RunCommand: Command {
     try axes.set(.mmproj, values.strings("mmproj"))
     let backends = values.strings("backend").flatMap(BackendSpecification.list)
     // Several engines are measured in turns, as sides.
-    if backends.count > 1, !sides.isEmpty { throw UsageError("--side belongs to one --backend; give sides backend=… of their own") }
+    if backends.count > 1, !sides.isEmpty {
+      throw UsageError("--side belongs to one --backend; give sides backend=… of their own")
+    }
     let engines = backends.count > 1 ? try RunSide.engines(backends) : []
     if engines.isEmpty { try axes.set(.backend, backends) }
     for (axis, option) in [

@@ -36,8 +36,9 @@ final class ProcessGroupMemory: Sendable {
     return fields.count > 2 && fields[2] == String(leader) && fields[0] != "Z"
   }
 
-  /// The sums over the group; nil where no process could be read. The peak is one process's own, nil with several: their peaks
-  /// needn't fall together.
+  /// The sums over the group; nil where no process could be read.
+  ///
+  /// The peak is one process's own, nil with several: their peaks needn't fall together.
   func read(_ leader: Int32) -> MemoryReading {
     let readings = members(leader).map { MemoryReading(status: root.table("proc/\($0)/status")) }.filter {
       $0.residentBytes != nil

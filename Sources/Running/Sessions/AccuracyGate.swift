@@ -94,7 +94,8 @@ struct AccuracyGate {
       var request = pipeline.request(model: loaded.info.id)
       request.traceLevel = .none
       let images = try await loaded.engine.generateImages(
-        request, control: GenerationControl(cancellation: host.cancellation)).images
+        request, control: GenerationControl(cancellation: host.cancellation)
+      ).images
       return try judgeImage(images.first?.bitmap.unitValues, golden.tensor("image"), "the golden")
     }
     let trace = try await loaded.engine.generateImages(

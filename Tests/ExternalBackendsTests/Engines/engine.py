@@ -70,7 +70,9 @@ def picture(request, number):
     width, height = request.get("width") or 16, request.get("height") or 8
     if MISTAKE == "wrong size":
         width += 8
-    latents = read(request["latents"]["file"])["latents"][2] if request.get("latents") else b""
+    if isinstance(request.get("latents"), dict):
+        request["latents"] = read(request["latents"]["file"])["latents"][2]
+    latents = request.get("latents") or b""
     salt = time.monotonic_ns() if MISTAKE == "not deterministic" else 0
     source = random.Random(f"{request['prompt']}{request.get('seed') or 0}{number}{latents.hex()}{salt}")
     pixels = bytes(source.randrange(256) for _ in range(min(width * height * 3, 4096)))
@@ -300,6 +302,8 @@ def work(number, kind, request):
         send(type="error", id=number, code=code, message="the request was cancelled")
     except BrokenPipeError:
         os._exit(1)
+    except (OSError, KeyError, ValueError) as error:
+        send(type="error", id=number, code="processing_failed", message=repr(error))
     finally:
         STATE["running"] = None
 
