@@ -1,4 +1,5 @@
 package import GenBackend
+import Tensors
 
 /// `load`: the files of a model and how they're used.
 package struct LoadMessage: Sendable, Codable {

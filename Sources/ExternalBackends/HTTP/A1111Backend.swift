@@ -51,13 +51,13 @@ public final class A1111Backend: GenBackend {
     try await engine.exclusively(model: nil, control) {
       let start = MonotonicTime.nanoseconds()
       try engine.require(request, served: try await served(control.cancellation))
-      if request.precision != "f32" {
+      if request.precision != .f32 {
         throw BackendError(.notSupported, "precision: it's set where the server is started")
       }
-      let isLarge = request.variant == "sdxl"
+      let isLarge = request.variant == .sdxl
       return engine.keep { id in
         ModelInfo(
-          id: id, variant: request.variant ?? "unknown",
+          id: id, variant: request.variant?.rawValue ?? "unknown",
           capabilities: [.textToImage, .imageToImage, .inpainting, .negativePrompt, .batch],
           nativeSizes: [isLarge ? ImageSize(width: 1024, height: 1024) : ImageSize(width: 512, height: 512)], sizeMultiple: 8,
           loadNs: MonotonicTime.nanoseconds() - start)
@@ -113,7 +113,7 @@ public final class A1111Backend: GenBackend {
       body["width"] = .integer(size.width)
       body["height"] = .integer(size.height)
     }
-    if let name = request.scheduler {
+    if let name = request.scheduler?.description {
       let ending = Self.schedules.keys.first { name.hasSuffix($0) } ?? ""
       guard let sampler = Self.samplers[String(name.dropLast(ending.count))] else {
         let known = Self.samplers.keys.sorted().joined(separator: ", ")
@@ -160,7 +160,7 @@ public final class A1111Backend: GenBackend {
     let scale = info?["cfg_scale"]?.double ?? request.guidanceScale
     if scale == nil { unavailable["guidance_scale"] = "the server doesn't tell" }
     let label = info?["sampler_name"]?.string
-    let scheduler = request.scheduler ?? label.flatMap { label in samplers.first { $0.value == label }?.key }
+    let scheduler = request.scheduler?.description ?? label.flatMap { label in samplers.first { $0.value == label }?.key }
     if scheduler == nil { unavailable["scheduler"] = "the server doesn't tell" }
     var result = ImageResult(
       images: images, scheduler: scheduler ?? "unknown", steps: max(0, steps ?? 0), guidanceScale: scale ?? 0)

@@ -54,7 +54,7 @@ public final class LlamaServerBackend: GenBackend {
       let start = MonotonicTime.nanoseconds()
       let properties = try await properties(control.cancellation)
       try engine.require(request, served: ["model_path", "model_alias"].compactMap { properties[$0]?.string })
-      if request.precision != "f32" {
+      if request.precision != .f32 {
         throw BackendError(.notSupported, "precision: it's that of the file that the server was started with")
       }
       let capabilities = Self.capabilities(properties)
@@ -65,7 +65,7 @@ public final class LlamaServerBackend: GenBackend {
       let meta = listed["data"]?.array?.first?["meta"]
       return engine.keep { id in
         ModelInfo(
-          id: id, variant: request.variant ?? "llama", capabilities: capabilities,
+          id: id, variant: request.variant?.rawValue ?? "llama", capabilities: capabilities,
           contextLength: properties["default_generation_settings"]?["n_ctx"]?.int.flatMap { $0 > 0 ? $0 : nil },
           parameterCount: max(0, meta?["n_params"]?.int ?? 0), weightBytes: max(0, meta?["size"]?.int ?? 0),
           loadNs: MonotonicTime.nanoseconds() - start)

@@ -45,13 +45,13 @@ public final class OpenAIBackend: GenBackend {
       let start = MonotonicTime.nanoseconds()
       let served = try await models(control.cancellation)
       try engine.require(request, served: served)
-      if request.precision != "f32" { throw BackendError(.notSupported, "precision: it's the server's") }
+      if request.precision != .f32 { throw BackendError(.notSupported, "precision: it's the server's") }
       let stem = URL(fileURLWithPath: request.path).deletingPathExtension().lastPathComponent
       let name = engine.client.endpoint.model ?? served.first { $0.contains(stem) } ?? served.first ?? ""
-      let isImage = request.variant.map { $0.hasPrefix("sd") } ?? false
+      let isImage = request.variant.map { !$0.isText } ?? false
       let info = engine.keep { id in
         ModelInfo(
-          id: id, variant: request.variant ?? "unknown",
+          id: id, variant: request.variant?.rawValue ?? "unknown",
           capabilities: isImage ? [.textToImage, .batch] : [.textGeneration, .imageUnderstanding],
           nativeSizes: isImage ? [ImageSize(width: 512, height: 512)] : [], sizeMultiple: isImage ? 8 : 1,
           loadNs: MonotonicTime.nanoseconds() - start)

@@ -51,7 +51,7 @@ public final class SDServerBackend: GenBackend {
       let value = try await capabilities(control.cancellation)
       let model = value["model"]
       try engine.require(request, served: ["path", "name", "stem"].compactMap { model?[$0]?.string }.filter { !$0.isEmpty })
-      if request.precision != "f32" {
+      if request.precision != .f32 {
         throw BackendError(.notSupported, "precision: it's that of the file that the server was started with")
       }
       let defaults = value["defaults_by_mode"]?["img_gen"] ?? value["defaults"]
@@ -62,7 +62,7 @@ public final class SDServerBackend: GenBackend {
       let sample = defaults?["sample_params"]
       return engine.keep { id in
         ModelInfo(
-          id: id, variant: request.variant ?? "unknown",
+          id: id, variant: request.variant?.rawValue ?? "unknown",
           capabilities: [.textToImage, .imageToImage, .inpainting, .negativePrompt, .batch], nativeSizes: [size], sizeMultiple: 8,
           defaultScheduler: sample?["sample_method"]?.string.flatMap { name in Self.samplers.first { $0.value == name }?.key },
           defaultSteps: max(1, sample?["sample_steps"]?.int ?? 20),
@@ -97,7 +97,7 @@ public final class SDServerBackend: GenBackend {
         images.append(.init(bitmap: bitmap, safety: .unchecked, seed: seed &+ UInt64(index)))
       }
       var made = ImageResult(
-        images: images, scheduler: request.scheduler ?? info.defaultScheduler ?? "unknown",
+        images: images, scheduler: request.scheduler?.description ?? info.defaultScheduler ?? "unknown",
         steps: request.steps ?? info.defaultSteps, guidanceScale: request.guidanceScale ?? info.defaultGuidanceScale)
       made.unavailable = [
         "stages": "sd-server tells nothing of a job but its state", "progress": "sd-server tells nothing of a job but its state",
@@ -124,7 +124,7 @@ public final class SDServerBackend: GenBackend {
     if let steps = request.steps { sample["sample_steps"] = .integer(steps) }
     if let eta = request.eta { sample["eta"] = .number(eta) }
     if let scale = request.guidanceScale { sample["guidance"] = ["txt_cfg": .number(scale)] }
-    if let name = request.scheduler {
+    if let name = request.scheduler?.description {
       let ending = Self.schedules.keys.first { name.hasSuffix($0) } ?? ""
       guard let sampler = Self.samplers[String(name.dropLast(ending.count))] else {
         let known = Self.samplers.keys.sorted().joined(separator: ", ")
@@ -133,7 +133,7 @@ public final class SDServerBackend: GenBackend {
       sample["sample_method"] = .string(sampler)
       sample["scheduler"] = .string(Self.schedules[ending] ?? "discrete")
       let isTrailing = sampler == "ddim_trailing"
-      guard request.timestepSpacing == nil && !isTrailing || isTrailing && request.timestepSpacing == "trailing" else {
+      guard request.timestepSpacing == nil && !isTrailing || isTrailing && request.timestepSpacing == .trailing else {
         throw BackendError(
           .notSupported,
           "scheduler '\(name)': sd-server spaces it in one way; ask for ddim with timestep spacing trailing, or for another one")

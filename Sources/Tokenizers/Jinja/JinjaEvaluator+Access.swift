@@ -94,7 +94,8 @@ extension JinjaEvaluator {
     case .sequence(let sequence) where sequence.kind != .view:
       return .sequence(try JinjaSequence(sequence.kind, try indices(sequence.items.count).map { sequence.items[$0] }))
     case .safe: throw JinjaError.unsupported("a slice of a text behind 'safe'")
-    default: throw JinjaError.invalid("a value of type \(value.typeName) has no slices")
+    // Jinja gives "undefined" where it knows the value beforehand, and fails where it doesn't.
+    default: throw JinjaError.unsupported("a slice of a value of type \(value.typeName)")
     }
   }
 

@@ -98,7 +98,9 @@ enum JinjaValue {
     }
   }
 
-  /// How long its text is, roughly: what printing or comparing it costs. A value that occurs twice counts twice.
+  /// How long its text is, roughly: what printing or comparing it costs.
+  ///
+  /// A value that occurs twice counts twice.
   var size: Int {
     switch self {
     case .string(let text), .safe(let text): text.utf8.count
