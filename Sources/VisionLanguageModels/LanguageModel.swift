@@ -9,8 +9,7 @@ public struct LanguageModel: Sendable {
   public let decoder: Decoder
   /// Text to ids and back.
   public let tokenizer: ByteLevelBPETokenizer
-  /// How a conversation becomes text; nil when the file has no template, or one of a family that isn't known here.
-  public let template: ChatTemplate?
+  private let storedTemplate: Result<ChatTemplate, TokenizerError>
   /// Every id after which a generation stops.
   public let endIDs: Set<Int>
   /// Weights.
@@ -31,15 +30,43 @@ public struct LanguageModel: Sendable {
           + "\(config.vocabularySize); they don't belong together, convert the model anew")
     }
     decoder = try Decoder(file, kernels: kernels)
-    template = file.metadata["tokenizer.chat_template"]?.string.flatMap { ChatTemplate(jinja: $0) }
+    storedTemplate = Self.template(of: file, tokenizer)
     endIDs = tokenizer.endOfGenerationIDs
     let views = file.weightNames.compactMap { file.weight(named: $0) }
     parameterCount = views.reduce(0) { $0 + $1.shape.elementCount }
     weightBytes = views.reduce(0) { $0 + $1.bytes.count }
   }
 
+  /// How a conversation becomes text.
+  ///
+  /// - Throws: `TokenizerError` when the file has no template, or one that does what isn't supported.
+  public var template: ChatTemplate { get throws(TokenizerError) { try storedTemplate.get() } }
+
+  private static func template(of file: GGUFFile, _ tokenizer: ByteLevelBPETokenizer) -> Result<ChatTemplate, TokenizerError> {
+    guard let template = file.metadata["tokenizer.chat_template"]?.string else {
+      return .failure(
+        TokenizerError(.missing, source: file.location, "the model has no chat template; use the raw prompt (--raw)"))
+    }
+    // The names that transformers gives to a tokenizer's special tokens, and GGUF's keys of the same.
+    let names = [
+      ("bos_token", "bos"), ("eos_token", "eos"), ("unk_token", "unknown"), ("sep_token", "seperator"), ("pad_token", "padding"),
+      ("cls_token", "cls"), ("mask_token", "mask"),
+    ]
+    let tokens = names.compactMap { name, key in
+      file.metadata["tokenizer.ggml.\(key)_token_id"]?.int.flatMap { tokenizer.token(of: $0) }.map { (name: name, text: $0) }
+    }
+    return Result { () throws(TokenizerError) in
+      try ChatTemplate(jinja: template, specialTokens: tokens, source: file.location)
+    }
+  }
+
   /// The ids of a text, special tokens in it parsed.
-  public func encode(_ text: String) -> [Int] { tokenizer.encode(text) }
+  ///
+  /// - Parameter framed: Whether the beginning and end ids are added where the model asks for them; a chat template
+  ///   writes them itself.
+  public func encode(_ text: String, framed: Bool = true) -> [Int] {
+    tokenizer.encode(text, parsesSpecialTokens: true, framed: framed)
+  }
 
   /// A prompt of text alone, ready for the decoder.
   public func prompt(ids: [Int]) -> PreparedPrompt {

@@ -54,11 +54,12 @@ public struct VisionLanguageModel: Sendable {
 
   /// The ids of a prompt with the image's tokens in place of its marker.
   ///
+  /// - Parameter framed: See ``LanguageModel/encode(_:framed:)``.
   /// - Throws: ``VisionLanguageError`` when the text doesn't hold the marker exactly once, or the image takes tokens that the
   ///   vocabulary doesn't have.
-  public func ids(_ text: String, image: PreprocessedImage) throws(VisionLanguageError) -> [Int] {
+  public func ids(_ text: String, image: PreprocessedImage, framed: Bool = true) throws(VisionLanguageError) -> [Int] {
     let (before, after) = try cutAtMarker(text)
-    let ids = language.encode(before + vision.placeholder(for: image) + after)
+    let ids = language.encode(before + vision.placeholder(for: image) + after, framed: framed)
     let expected = tokenCount(of: image)
     let found = ids.count { $0 == imageTokenID }
     guard found == expected else {

@@ -72,7 +72,7 @@ struct VisionLanguageModelTests {
     let model = try openModel(Self.variant(golden), choice)
     let attributes = try golden.attributes(Attributes.self)
     let context = ExecutionContext(kernels: try makeKernels(choice))
-    let template = try #require(model.language.template)
+    let template = try model.language.template
     let text = try template.render([ChatMessage(.user, [.image, .text(attributes.prompt)])])
     #expect(text == attributes.text)
 
@@ -93,7 +93,7 @@ struct VisionLanguageModelTests {
     let model = try openModel(Self.variant(golden), choice).language
     let attributes = try golden.attributes(Attributes.self)
     let context = ExecutionContext(kernels: try makeKernels(choice))
-    let text = try #require(model.template).render([ChatMessage(.user, attributes.prompt)])
+    let text = try model.template.render([ChatMessage(.user, attributes.prompt)])
     #expect(text == attributes.text)
     let ids = model.encode(text)
     try #require(ids == attributes.promptIDs)

@@ -28,13 +28,13 @@ struct LoadedLanguageModel: ReferenceBackend.LoadedModel {
     if let bitmap = request.image {
       guard let visionModel else { throw validator.missingProjector }
       let image = try clock.measure(.imagePreprocess) { try visionModel.vision.preprocess(bitmap) }
-      let ids = try clock.measure(.tokenize) { try visionModel.ids(try text(of: request), image: image) }
+      let ids = try clock.measure(.tokenize) { try visionModel.ids(try text(of: request), image: image, framed: request.isRaw) }
       try check(ids, request, validator)
       let features = try encode(image, visionModel, clock: clock, context)
       let prompt = visionModel.prompt(ids: ids, image: image, features: features)
       return try generation.run(prompt, maxTokens: request.maxTokens, sampling: sampling)
     }
-    let ids = try clock.measure(.tokenize) { model.encode(try text(of: request)) }
+    let ids = try clock.measure(.tokenize) { model.encode(try text(of: request), framed: request.isRaw) }
     if let visionModel, visionModel.mentionsImage(ids) {
       throw BackendError(.invalidInput, "the prompt speaks of an image ('\(visionModel.imageMarker)'), but none was given")
     }
@@ -60,10 +60,6 @@ struct LoadedLanguageModel: ReferenceBackend.LoadedModel {
   /// The prompt as it is, or as the model's chat template has it.
   private func text(of request: TextRequest) throws -> String {
     if request.isRaw { return request.prompt }
-    guard let template = model.template else {
-      throw BackendError(
-        .invalidInput, "the model has no chat template that is known here; ask for the raw prompt (genbench complete --raw)")
-    }
     let image: [ChatMessage.Part] = request.image == nil ? [] : [.image]
     let turns = request.turns.map { turn in
       switch turn.role {
@@ -72,7 +68,11 @@ struct LoadedLanguageModel: ReferenceBackend.LoadedModel {
       case .assistant: ChatMessage(.assistant, turn.text)
       }
     }
-    return try template.render(turns + [ChatMessage(.user, image + [.text(request.prompt)])])
+    do {
+      return try model.template.render(turns + [ChatMessage(.user, image + [.text(request.prompt)])])
+    } catch {
+      throw BackendError(.invalidInput, error.description)
+    }
   }
 
   private func requireMemory(promptTokens: Int, maxTokens: Int) throws {

@@ -1,115 +1,142 @@
-/// How a conversation becomes the text that a chat model was trained on, as transformers renders the model's template.
-public enum ChatTemplate: Sendable, Hashable {
-  /// SmolVLM and Idefics3: `<|im_start|>` once, then `User: …<end_of_utterance>`.
-  case smolVLM
-  /// Qwen2-VL: ChatML with a default system prompt and `<|vision_start|><|image_pad|><|vision_end|>` for an image.
-  case qwen2VL
-  /// ChatML for text: every turn between `<|im_start|>` and `<|im_end|>`; the system prompt is used when the first turn isn't one.
-  case chatML(defaultSystemPrompt: String?)
+public import Foundation
 
-  /// SmolLM2's instruction models.
-  public static let smolLM2 = chatML(
-    defaultSystemPrompt: "You are a helpful AI assistant named SmolLM, trained by Hugging Face")
-
-  /// Tells the family of a Jinja template, such as a GGUF's `tokenizer.chat_template`.
-  ///
-  /// The template itself isn't run; what counts is which markers it writes and its default system prompt.
-  ///
-  /// - Returns: nil for a template of another family.
-  public init?(jinja template: String) {
-    if template.contains("<end_of_utterance>") {
-      self = .smolVLM
-    } else if template.contains("<|vision_start|>") {
-      self = .qwen2VL
-    } else if template.contains("<|im_start|>"), template.contains("<|im_end|>") {
-      self = .chatML(defaultSystemPrompt: Self.defaultSystemPrompt(in: template))
-    } else {
-      return nil
-    }
+/// How a conversation becomes the text that a chat model was trained on: the model's own Jinja template, as transformers'
+/// `apply_chat_template` renders it, without tools and documents.
+///
+/// A template that does what isn't supported is refused by name; its text is never guessed.
+public struct ChatTemplate: Sendable {
+  /// The form in which a template takes what is said.
+  public enum ContentForm: String, Sendable, CaseIterable {
+    /// `"content": "…"`, for models of text.
+    case text
+    /// `"content": [{"type": "text", "text": "…"}, {"type": "image"}]`, for models with eyes.
+    case parts
   }
 
-  /// The marker that stands for an image in a rendered text; nil where the model takes no images.
-  public var imageMarker: String? {
-    switch self {
-    case .smolVLM: "<image>"
-    case .qwen2VL: "<|vision_start|><|image_pad|><|vision_end|>"
-    case .chatML: nil
+  /// The form in which the template shows what is said; ``ContentForm/text`` where it takes both.
+  public let contentForm: ContentForm
+  private let body: [JinjaStatement]
+  private let variables: [(name: String, text: String)]
+  private let source: String
+
+  /// Reads a template, such as a GGUF's `tokenizer.chat_template`.
+  ///
+  /// - Parameters:
+  ///   - jinja: The template.
+  ///   - specialTokens: Texts that templates know by name, such as `bos_token`.
+  ///   - source: The file, for error messages.
+  /// - Throws: ``TokenizerError`` when it's no template, does what isn't supported, or shows neither form of a message.
+  public init(jinja: String, specialTokens: [(name: String, text: String)] = [], source: String = "chat template")
+    throws(TokenizerError)
+  {
+    self.source = source
+    variables = specialTokens
+    do {
+      body = try JinjaParser.parse(jinja)
+    } catch {
+      throw Self.failure(error, source)
     }
+    // Which form the template shows is seen from what becomes of a word; a form that it can't take may fail.
+    let probe = "q7Vx"
+    var problem: TokenizerError?
+    for form in ContentForm.allCases {
+      do throws(TokenizerError) {
+        let text = try Self.render(
+          body, variables, [ChatMessage(.user, probe)], form, source, addsGenerationPrompt: true, now: Date())
+        // A list that is printed as it is isn't shown as a text.
+        if text.contains(probe), !(form == .parts && text.contains("'\(probe)'")) {
+          contentForm = form
+          return
+        }
+      } catch {
+        problem = problem ?? error
+      }
+    }
+    throw problem
+      ?? TokenizerError(.unsupported, source: source, "chat template: it doesn't show what the user says; use the raw prompt")
   }
 
   /// The text of a conversation.
   ///
-  /// - Parameter addsGenerationPrompt: Ends with the beginning of the assistant's turn.
-  /// - Throws: ``TokenizerError`` when there is an image and the model takes none.
-  public func render(_ messages: [ChatMessage], addsGenerationPrompt: Bool = true) throws -> String {
-    switch self {
-    case .smolVLM: return try renderSmolVLM(messages, addsGenerationPrompt)
-    case .qwen2VL:
-      return try renderChatML(messages, addsGenerationPrompt, defaultSystemPrompt: "You are a helpful assistant.")
-    case .chatML(let defaultSystemPrompt):
-      return try renderChatML(messages, addsGenerationPrompt, defaultSystemPrompt: defaultSystemPrompt)
+  /// - Parameters:
+  ///   - addsGenerationPrompt: Ends with the beginning of the assistant's turn.
+  ///   - form: Instead of the template's own form; with an image it's always ``ContentForm/parts``.
+  ///   - now: What `strftime_now` tells, in the time zone of the machine.
+  /// - Throws: ``TokenizerError`` when the template refuses the conversation or does what isn't supported.
+  public func render(
+    _ messages: [ChatMessage], addsGenerationPrompt: Bool = true, form: ContentForm? = nil, now: Date = Date()
+  ) throws(TokenizerError) -> String {
+    let hasImage = messages.contains { $0.parts.contains(.image) }
+    return try Self.render(
+      body, variables, messages, form ?? (hasImage ? .parts : contentForm), source, addsGenerationPrompt: addsGenerationPrompt,
+      now: now)
+  }
+
+  private static func render(
+    _ body: [JinjaStatement], _ tokens: [(name: String, text: String)], _ messages: [ChatMessage], _ form: ContentForm,
+    _ source: String, addsGenerationPrompt: Bool, now: Date
+  ) throws(TokenizerError) -> String {
+    do {
+      var variables: [(name: String, value: JinjaValue)] = tokens.map { ($0.name, .string($0.text)) }
+      variables += [
+        ("messages", try .list(messages.map { try value(of: $0, form) })), ("tools", .none), ("documents", .none),
+        ("add_generation_prompt", .bool(addsGenerationPrompt)),
+      ]
+      // Long conversations may take more work than short ones.
+      let size = messages.reduce(0) { $0 + $1.parts.count + $1.size }
+      let budget = JinjaBudget(JinjaBudget.standard + min(size, 1 << 32) * 4)
+      var evaluator = JinjaEvaluator(variables: variables, clock: JinjaClock(now: now, timeZone: .current), budget: budget)
+      return try evaluator.render(body)
+    } catch {
+      throw failure(error, source)
     }
   }
 
-  private func renderSmolVLM(_ messages: [ChatMessage], _ addsGenerationPrompt: Bool) throws -> String {
-    var text = "<|im_start|>"
-    for message in messages {
-      let name =
-        switch message.role {
-        case .system: "System"
-        case .user: "User"
-        case .assistant: "Assistant"
-        }
-      text += name + (message.parts.first == .image ? ":" : ": ") + (try content(of: message)) + "<end_of_utterance>\n"
+  private static func value(of message: ChatMessage, _ form: ContentForm) throws -> JinjaValue {
+    let content: JinjaValue
+    switch form {
+    case .text:
+      content = .string(
+        try message.parts.map { part in
+          guard case .text(let text) = part else {
+            throw JinjaError.unsupported("an image in a message for a model of text")
+          }
+          return text
+        }.joined())
+    case .parts:
+      content = try .list(
+        message.parts.map { part in
+          switch part {
+          case .text(let text):
+            .dictionary(try JinjaDictionary([(.string("type"), .string("text")), (.string("text"), .string(text))]))
+          case .image: .dictionary(try JinjaDictionary([(.string("type"), .string("image"))]))
+          }
+        })
     }
-    return addsGenerationPrompt ? text + "Assistant:" : text
+    return .dictionary(
+      try JinjaDictionary([(.string("role"), .string(message.role.rawValue)), (.string("content"), content)]))
   }
 
-  private func renderChatML(_ messages: [ChatMessage], _ addsGenerationPrompt: Bool, defaultSystemPrompt: String?) throws
-    -> String
-  {
-    var text = ""
-    if let defaultSystemPrompt, let first = messages.first, first.role != .system {
-      text += "<|im_start|>system\n\(defaultSystemPrompt)<|im_end|>\n"
+  private static func failure(_ error: any Error, _ source: String) -> TokenizerError {
+    guard let error = error as? JinjaError else { return TokenizerError(.invalid, source: source, "chat template: \(error)") }
+    let place = error.line > 0 ? "line \(error.line): " : ""
+    let remedy = "; use the raw prompt"
+    switch error.kind {
+    case .invalid: return TokenizerError(.invalid, source: source, "chat template: \(place)\(error.message)\(remedy)")
+    case .unsupported:
+      return TokenizerError(.unsupported, source: source, "chat template: \(place)\(error.message) isn't supported\(remedy)")
+    case .raised:
+      return TokenizerError(.invalid, source: source, "the chat template refuses the conversation: \(error.message)")
+    case .tooMuch: return TokenizerError(.unsupported, source: source, "chat template: \(place)\(error.message)\(remedy)")
     }
-    for message in messages {
-      text += "<|im_start|>\(message.role.rawValue)\n\(try content(of: message))<|im_end|>\n"
-    }
-    return addsGenerationPrompt ? text + "<|im_start|>assistant\n" : text
-  }
-
-  private func content(of message: ChatMessage) throws -> String {
-    try message.parts.map { part in
-      switch part {
-      case .text(let text): return text
-      case .image:
-        guard let imageMarker else {
-          throw TokenizerError(
-            .unsupported, source: "chat message", "image: expected text only, found an image; a text model can't see it")
-        }
-        return imageMarker
-      }
-    }.joined()
-  }
-
-  /// The text between the system marker and the next end marker, where the template writes it out.
-  private static func defaultSystemPrompt(in template: String) -> String? {
-    for lineEnd in ["\n", "\\n"] {
-      guard let start = template.range(of: "<|im_start|>system" + lineEnd)?.upperBound,
-        let end = template.range(of: "<|im_end|>", in: start..<template.endIndex)?.lowerBound
-      else { continue }
-      let prompt = template[start..<end]
-      // A quote or brace means that an expression follows instead of a written-out prompt.
-      if !prompt.isEmpty, !prompt.contains(where: { "'\"{}+".contains($0) }) { return String(prompt) }
-    }
-    return nil
   }
 }
 
-extension String {
-  /// The first place of a text, compared by UTF-8 bytes.
-  fileprivate func range(of needle: String, in range: Range<Index>? = nil) -> Range<Index>? {
-    let bytes = utf8[range ?? startIndex..<endIndex]
-    return bytes.firstRange(of: needle.utf8)
+extension ChatMessage {
+  /// The bytes of its texts.
+  fileprivate var size: Int {
+    parts.reduce(0) { size, part in
+      if case .text(let text) = part { size + text.utf8.count } else { size }
+    }
   }
 }
