@@ -21,7 +21,7 @@ struct ByteLevelBPETokenizerTests {
         let expected = (skips ? row.decodedWithoutSpecial : row.decoded) ?? row.text
         #expect(same(tokenizer.decode(row.idList, skipsSpecialTokens: skips), expected), "\(codePoints(expected))")
         var decoder = StreamingDecoder(tokenizer, skipsSpecialTokens: skips)
-        let pieces = row.idList.map { decoder.append($0) } + [decoder.finish()]
+        let pieces = row.idList.map { decoder.append($0) }
         #expect(same(pieces.joined(), expected), "\(codePoints(expected))")
       }
     }
@@ -128,6 +128,21 @@ struct ByteLevelBPETokenizerTests {
     let ids = ["<|endoftext|>", "<|im_end|>", "<end_of_utterance>"].compactMap { tokenizer.id(of: $0) }
     #expect(tokenizer.endOfGenerationIDs == Set(ids + [5]))
     #expect(!tokenizer.endOfGenerationIDs.contains(try #require(tokenizer.id(of: "<|im_start|>"))))
+  }
+
+  /// Files that call their end tokens normal, or hold no types at all: the names count, as in llama.cpp.
+  @Test(arguments: [false, true])
+  func endTokensAreKnownByName(withTypes: Bool) throws {
+    let names = ["<|im_end|>", "<|eot_id|>", "<end_of_turn>", "<|end|>", "<|endoftext|>", "</s>", "<|end_of_text|>", "<EOT>"]
+    let bytes = (UInt8.min...UInt8.max).map(ByteAlphabet.token)
+    let tokenizer = try ByteLevelBPETokenizer(
+      .init(
+        tokens: bytes + names + ["<|im_start|>"], tokenTypes: withTypes ? Array(repeating: 1, count: 256 + names.count + 1) : [],
+        merges: [], preTokenizer: .gpt2, source: "names"))
+    #expect(tokenizer.endOfGenerationIDs == Set(256..<(256 + names.count)))
+    #expect(tokenizer.encode("a<|im_end|>") == [0x61, 256])
+    #expect(tokenizer.isSpecial(256))
+    #expect(tokenizer.encode("<|im_start|>").count == 12)
   }
 
   @Test func idsOutsideOfTheVocabulary() throws {

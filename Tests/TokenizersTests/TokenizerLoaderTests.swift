@@ -84,4 +84,45 @@ struct TokenizerLoaderTests {
       #expect(try TokenizerLoader.load(folder).encode("ab<|endoftext|>") == [2, 3])
     }
   }
+
+  /// A link to a folder is that folder, and Hugging Face's cache has links to every file in it too.
+  @Test func linkedFolders() throws {
+    try withTemporaryFolder { folder in
+      let manager = FileManager.default
+      let snapshot = folder.appendingPathComponent("snapshot")
+      try manager.createDirectory(at: snapshot, withIntermediateDirectories: true)
+      try manager.createSymbolicLink(
+        at: snapshot.appendingPathComponent("tokenizer.json"),
+        withDestinationURL: ByteLevelBPETokenizerTests.tokenizerFile("smollm"))
+      let link = folder.appendingPathComponent("link")
+      try manager.createSymbolicLink(at: link, withDestinationURL: snapshot)
+      #expect(try TokenizerLoader.load(link) is ByteLevelBPETokenizer)
+      let clip = folder.appendingPathComponent("clip")
+      try manager.createSymbolicLink(at: clip, withDestinationURL: CLIPTokenizerTests.vocabulary)
+      #expect(try TokenizerLoader.load(clip).encode("a") == TokenizerLoader.load(CLIPTokenizerTests.vocabulary).encode("a"))
+      #expect(try CLIPTokenizer(folder: clip).encode("a") == CLIPTokenizer(folder: CLIPTokenizerTests.vocabulary).encode("a"))
+      let dangling = folder.appendingPathComponent("dangling")
+      try manager.createSymbolicLink(at: dangling, withDestinationURL: folder.appendingPathComponent("none"))
+      expectError(.missing, "no such file or folder") { _ = try TokenizerLoader.load(dangling) }
+    }
+  }
+
+  /// Canonically equal texts are tokens of their own.
+  @Test(arguments: [("\u{E9}", "e\u{301}"), ("\u{C5}", "\u{212B}"), ("\u{AC00}", "\u{1100}\u{1161}"), ("\u{3A9}", "\u{2126}")])
+  func canonicallyEqualAddedTokens(_ first: String, _ second: String) throws {
+    try withTemporaryFolder { folder in
+      try write(
+        [
+          "vocab.json": #"{"<|startoftext|>": 0, "<|endoftext|>": 1, "a</w>": 2, "a": 3}"#, "merges.txt": "#version: 0.2\n",
+          "added_tokens.json": "{\"\(first)\": 10, \"\(second)\": 11}",
+          "special_tokens_map.json": "{\"additional_special_tokens\": [\"\(first)\", \"\(second)\"]}",
+        ], to: folder)
+      let tokenizer = try CLIPTokenizer(folder: folder)
+      #expect(tokenizer.encodeBody(first) == [10])
+      #expect(tokenizer.encodeBody(second) == [11])
+      #expect(same(tokenizer.decode([10]), first))
+      #expect(same(tokenizer.decode([11]), second))
+      #expect(tokenizer.vocabularySize == 12)
+    }
+  }
 }

@@ -57,7 +57,6 @@ struct TextGeneration {
         try model.decoder.prefill(model.decoder.embeddings(of: [id]), positions: [position], cache: &cache, context)
       }
     }
-    text += streaming.finish()
     if reason == .length, limit < maxTokens {
       clock.control.onEvent(.warning("the answer ends because the context of \(contextLength) tokens is full"))
     }

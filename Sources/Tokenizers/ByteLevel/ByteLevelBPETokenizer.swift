@@ -125,9 +125,14 @@ public struct ByteLevelBPETokenizer: Tokenizer {
     for (id, token) in tokens.enumerated() where ids[token] == nil { ids[token] = Int32(id) }
     encoder = try BytePairEncoder(merges: merges, vocabulary: ids, source: source)
 
-    let rules = Set(vocabulary.addedTokens.map(\.id))
+    var rules = Set(vocabulary.addedTokens.map(\.id))
     var added = vocabulary.addedTokens
     var unknown: Int32?
+    // Files may call them normal, or hold no types at all; as in llama.cpp, their names count.
+    for name in Self.endOfGenerationTokens {
+      guard let id = ids[name].map(Int.init), rules.insert(id).inserted else { continue }
+      added.append(AddedToken(content: name, id: id))
+    }
     for (id, type) in vocabulary.tokenTypes.enumerated() where !rules.contains(id) {
       switch Vocabulary.TokenType(rawValue: type) {
       case .normal, .unused, .byte: break
@@ -221,11 +226,16 @@ public struct ByteLevelBPETokenizer: Tokenizer {
   /// Whether an id is a special token: one that steers the model and is no text.
   public func isSpecial(_ id: Int) -> Bool { addedTokenOfID[id]?.isSpecial ?? false }
 
-  /// Every id after which a generation stops: the end ids, and special tokens known to end a turn or a text.
+  /// Tokens that are known to end a turn or a text, whatever a file says of their type.
+  ///
+  /// Source: ggml-org/llama.cpp `src/llama-vocab.cpp`, and `</s>`.
+  private static let endOfGenerationTokens = [
+    "<|eot_id|>", "<|im_end|>", "<|end|>", "<|return|>", "<end_of_turn>", "<|endoftext|>", "<|end_of_text|>", "<|eom_id|>",
+    "<EOT>", "_<EOT>", "[EOT]", "<｜end▁of▁sentence｜>", "<end_of_utterance>", "</s>",
+  ]
+
+  /// Every id after which a generation stops: the end ids, and the tokens known to end a turn or a text.
   public var endOfGenerationIDs: Set<Int> {
-    let names: Set = ["<|im_end|>", "<|endoftext|>", "<end_of_utterance>", "<|eot_id|>", "<|end|>", "<|eom_id|>", "</s>"]
-    var ids = Set([endID, endOfTurnID].compactMap { $0 })
-    for token in addedTokens where token.isSpecial && names.contains(token.content) { ids.insert(token.id) }
-    return ids
+    Set([endID, endOfTurnID].compactMap { $0 } + Self.endOfGenerationTokens.compactMap { id(of: $0) })
   }
 }

@@ -1,6 +1,7 @@
 /// Turns ids into text as they come, holding back bytes until their character is complete.
 ///
-/// The pieces, joined, are what ``ByteLevelBPETokenizer/decode(_:skipsSpecialTokens:)`` gives for all ids at once.
+/// The pieces, joined, are what ``ByteLevelBPETokenizer/decode(_:skipsSpecialTokens:)`` gives for all ids at once, but for a
+/// character that was never completed: nothing is shown of it.
 public struct StreamingDecoder: Sendable {
   private let tokenizer: ByteLevelBPETokenizer
   private let skipsSpecialTokens: Bool
@@ -19,12 +20,6 @@ public struct StreamingDecoder: Sendable {
     let complete = pending.count - Self.incompleteSuffixLength(of: pending)
     defer { pending.removeFirst(complete) }
     return String(decoding: pending[..<complete], as: UTF8.self)
-  }
-
-  /// What is left at the end: U+FFFD for a character that was never completed, else nothing.
-  public mutating func finish() -> String {
-    defer { pending = [] }
-    return String(decoding: pending, as: UTF8.self)
   }
 
   /// The length of a character's beginning at the end of the bytes: one that more bytes can complete.

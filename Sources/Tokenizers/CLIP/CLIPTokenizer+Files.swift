@@ -31,7 +31,7 @@ extension CLIPTokenizer {
         let url = folder.appendingPathComponent(name)
         return FileManager.default.fileExists(atPath: url.path) ? url : nil
       }
-      guard (try? folder.resourceValues(forKeys: [.isDirectoryKey]).isDirectory) == true else {
+      guard TextFile.isFolder(folder) else {
         throw TokenizerError(
           .missing, source: folder.path, "tokenizer folder: there is none; give the folder that holds tokenizer.json")
       }
@@ -131,12 +131,12 @@ extension SpecialTokens {
 
   /// Takes an `added_tokens.json`: texts and ids.
   fileprivate mutating func declareAdded(_ object: JSONValue, source: String) throws {
-    let named = Set(([beginning, end, unknown, padding] + others).map(\.content))
+    let named = Set(([beginning, end, unknown, padding] + others).map { Array($0.content.unicodeScalars) })
     for (content, value) in object.object ?? [] {
       guard let id = value.integer, 0...BPEModel.largestID ~= id else {
         throw TokenizerError(.invalid, source: source, "'\(content)': expected an id, found \(value.summary)")
       }
-      let isSpecial = named.contains(content)
+      let isSpecial = named.contains(Array(content.unicodeScalars))
       declared.append(AddedToken(content: content, id: id, isSpecial: isSpecial, isNormalized: !isSpecial))
     }
   }

@@ -55,7 +55,9 @@ public struct CLIPTokenizer: Tokenizer {
     }
     func required(_ token: String, _ role: String) throws -> Int32 {
       if let id = ids[token] { return id }
-      if let added = specialTokens.declared.first(where: { $0.content == token }) { return Int32(truncatingIfNeeded: added.id) }
+      if let added = specialTokens.declared.first(where: { $0.content.utf8.elementsEqual(token.utf8) }) {
+        return Int32(truncatingIfNeeded: added.id)
+      }
       throw TokenizerError(
         .invalid, source: model.source,
         "\(role) token: expected '\(token)' in the vocabulary, found no such entry; use the vocabulary of the model's own tokenizer"

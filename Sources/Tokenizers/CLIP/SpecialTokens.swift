@@ -29,22 +29,25 @@ struct SpecialTokens {
   ///
   /// - Parameter id: The id of a text in the vocabulary; tokens that aren't there keep their declared id.
   func addedTokens(id: (String) -> Int?) -> [AddedToken] {
-    let declaredByContent = Dictionary(declared.map { ($0.content, $0) }) { $1 }
-    var order: [String] = []
-    var tokens: [String: AddedToken] = [:]
+    // Keyed by scalars: canonically equal texts are tokens of their own.
+    var declaredByContent: [[Unicode.Scalar]: AddedToken] = [:]
+    for token in declared { declaredByContent[Array(token.content.unicodeScalars)] = token }
+    var order: [[Unicode.Scalar]] = []
+    var tokens: [[Unicode.Scalar]: AddedToken] = [:]
     func add(_ token: AddedToken) {
-      guard !token.content.isEmpty, let id = id(token.content) ?? declaredByContent[token.content]?.id else { return }
-      if tokens[token.content] == nil { order.append(token.content) }
-      tokens[token.content] = token
-      tokens[token.content]?.id = id
+      let key = Array(token.content.unicodeScalars)
+      guard !key.isEmpty, let id = id(token.content) ?? declaredByContent[key]?.id else { return }
+      if tokens[key] == nil { order.append(key) }
+      tokens[key] = token
+      tokens[key]?.id = id
     }
     for token in declared.sorted(by: { $0.id < $1.id }) { add(token) }
     for entry in [beginning, end, unknown, padding] + others {
       switch entry {
-      case .text(let content): add(declaredByContent[content] ?? AddedToken(content: content, id: 0))
+      case .text(let content): add(declaredByContent[Array(content.unicodeScalars)] ?? AddedToken(content: content, id: 0))
       case .token(var token):
         token.isSpecial = true
-        add(declaredByContent[token.content] ?? token)
+        add(declaredByContent[Array(token.content.unicodeScalars)] ?? token)
       }
     }
     return order.compactMap { tokens[$0] }

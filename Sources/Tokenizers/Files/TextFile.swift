@@ -2,6 +2,12 @@ import Foundation
 
 /// Whole files, with errors that say what to do.
 enum TextFile {
+  /// Whether a folder is there, or a link to one.
+  static func isFolder(_ url: URL) -> Bool {
+    var isFolder: ObjCBool = false
+    return FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder) && isFolder.boolValue
+  }
+
   static func data(of url: URL) throws -> Data {
     do {
       return try Data(contentsOf: url, options: .mappedIfSafe)

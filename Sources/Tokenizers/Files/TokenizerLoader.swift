@@ -10,7 +10,7 @@ public enum TokenizerLoader {
   ///
   /// - Throws: ``TokenizerError`` when there is none, or one of another kind.
   public static func load(_ url: URL) throws -> any Tokenizer {
-    let isFolder = (try? url.resourceValues(forKeys: [.isDirectoryKey]).isDirectory) ?? false
+    let isFolder = TextFile.isFolder(url)
     guard isFolder || FileManager.default.fileExists(atPath: url.path) else {
       throw TokenizerError(.missing, source: url.path, "tokenizer: no such file or folder; give one that holds tokenizer.json")
     }
