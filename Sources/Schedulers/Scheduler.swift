@@ -101,6 +101,16 @@ extension Scheduler {
     }
   }
 
+  /// Refuses a plan that isn't one: few steps between levels that lie close together can leave no number between them.
+  func checkFinite() throws(SchedulerError) {
+    guard timesteps.allSatisfy(\.isFinite), !sigmas.contains(where: \.isNaN) else {
+      throw SchedulerError(
+        .invalidArgument,
+        "\(Self.className): steps: with this spacing their number gives a timestep or a sigma that is no number; choose another number "
+          + "of steps or another spacing")
+    }
+  }
+
   func checkIndex(_ index: Int) throws(SchedulerError) {
     guard !timesteps.isEmpty else {
       throw SchedulerError(.invalidCall, "\(Self.className): setTimesteps must be called first")

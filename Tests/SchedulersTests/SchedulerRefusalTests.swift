@@ -21,6 +21,25 @@ struct SchedulerRefusalTests {
     #expect(scheduler.timesteps.isEmpty)
   }
 
+  /// Few steps in every spacing: a table of numbers or a refusal, never a trap.
+  @Test(arguments: SchedulerName.all, [nil, "karras", "exponential", "beta"])
+  func fewSteps(_ name: SchedulerName, sigmas: String?) throws {
+    for spacing in ["leading", "trailing", "linspace"] {
+      for steps in 1...7 {
+        var config = lawConfig.merging(["timestep_spacing": .string(spacing)])
+        if let sigmas { config = config.merging(["use_\(sigmas)_sigmas": .bool(true)]) }
+        do {
+          var scheduler = try name.makeScheduler(config: config)
+          try scheduler.setTimesteps(numInferenceSteps: steps)
+          let table = ScheduleTable(scheduler)
+          #expect(table.timesteps.allSatisfy(\.isFinite) && !table.sigmas.contains(where: \.isNaN), "\(spacing), \(steps) steps")
+        } catch let error as SchedulerError {
+          #expect(!error.message.isEmpty)
+        }
+      }
+    }
+  }
+
   /// With the offset of Stable Diffusion, 1000 `leading` steps would start at timestep 1000.
   @Test(arguments: [SchedulerName(.ddim), SchedulerName(.ddpm), SchedulerName(.pndm)])
   func leadingPastTheEnd(_ name: SchedulerName) throws {

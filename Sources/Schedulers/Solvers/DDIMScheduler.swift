@@ -38,6 +38,7 @@ struct DDIMScheduler: Scheduler {
     try checkTrained(planned)
     timesteps = planned
     stepCount = numInferenceSteps
+    try checkFinite()
   }
 
   func scaleModelInput(_ sample: Tensor, at index: Int) throws(SchedulerError) -> Tensor {

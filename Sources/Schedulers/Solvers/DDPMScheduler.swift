@@ -46,6 +46,7 @@ struct DDPMScheduler: Scheduler {
     let planned = spacing.wholeTimesteps(numInferenceSteps, trainCount: noiseSchedule.count, offset: stepsOffset)
     try checkTrained(planned)
     timesteps = planned
+    try checkFinite()
   }
 
   func scaleModelInput(_ sample: Tensor, at index: Int) throws(SchedulerError) -> Tensor {

@@ -51,6 +51,7 @@ struct DEISMultistepScheduler: Scheduler {
     sigmas.append(plan.sigmaSpacing == .timesteps ? noiseSchedule.sigmas[0] : sigmas[sigmas.count - 1])
     outputs = []
     lastIndex = nil
+    try checkFinite()
   }
 
   func scaleModelInput(_ sample: Tensor, at index: Int) throws(SchedulerError) -> Tensor {

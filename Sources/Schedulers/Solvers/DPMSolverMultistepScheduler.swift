@@ -61,6 +61,7 @@ struct DPMSolverMultistepScheduler: Scheduler {
     sigmas = levels.map { Float($0) } + [finalSigma.value(noiseSchedule)]
     outputs = []
     lastIndex = nil
+    try checkFinite()
   }
 
   func scaleModelInput(_ sample: Tensor, at index: Int) throws(SchedulerError) -> Tensor {

@@ -66,6 +66,7 @@ struct DPMSolverSinglestepScheduler: Scheduler {
     outputs = []
     blockStart = nil
     lastIndex = nil
+    try checkFinite()
   }
 
   func scaleModelInput(_ sample: Tensor, at index: Int) throws(SchedulerError) -> Tensor {

@@ -28,6 +28,7 @@ struct EulerAncestralDiscreteScheduler: Scheduler {
     let (planned, levels) = plan.make(numInferenceSteps, noiseSchedule: noiseSchedule)
     timesteps = planned
     sigmas = levels.map { Float($0) } + [0]
+    try checkFinite()
   }
 
   func scaleModelInput(_ sample: Tensor, at index: Int) throws(SchedulerError) -> Tensor {

@@ -55,6 +55,7 @@ struct EulerDiscreteScheduler: Scheduler {
     timesteps =
       timestepType == .continuous && predictionType == .vPrediction
       ? sigmas.dropLast().map { Double(0.25 * log($0)) } : planned.map { Double(Float($0)) }
+    try checkFinite()
   }
 
   func scaleModelInput(_ sample: Tensor, at index: Int) throws(SchedulerError) -> Tensor {

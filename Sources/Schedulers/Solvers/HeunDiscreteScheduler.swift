@@ -35,6 +35,7 @@ struct HeunDiscreteScheduler: Scheduler {
     sigmas = doubledAfterFirst(levels.map { Float($0) }) + [0]
     pending = nil
     lastIndex = nil
+    try checkFinite()
   }
 
   func scaleModelInput(_ sample: Tensor, at index: Int) throws(SchedulerError) -> Tensor {

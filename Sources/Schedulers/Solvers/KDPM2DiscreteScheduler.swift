@@ -45,6 +45,7 @@ struct KDPM2DiscreteScheduler: Scheduler {
     sigmas = doubledAfterFirst(steps) + [0, 0, 0]
     pending = nil
     lastIndex = nil
+    try checkFinite()
   }
 
   func scaleModelInput(_ sample: Tensor, at index: Int) throws(SchedulerError) -> Tensor {

@@ -32,6 +32,7 @@ struct LCMScheduler: Scheduler {
   mutating func setTimesteps(numInferenceSteps: Int) throws(SchedulerError) {
     try checkStepCount(numInferenceSteps)
     timesteps = try trained.make(numInferenceSteps, trainCount: noiseSchedule.count, className: Self.className)
+    try checkFinite()
   }
 
   func scaleModelInput(_ sample: Tensor, at index: Int) throws(SchedulerError) -> Tensor {

@@ -34,6 +34,7 @@ struct LMSDiscreteScheduler: Scheduler {
     sigmas = levels.map { Float($0) } + [0]
     slopes = []
     lastIndex = nil
+    try checkFinite()
   }
 
   func scaleModelInput(_ sample: Tensor, at index: Int) throws(SchedulerError) -> Tensor {

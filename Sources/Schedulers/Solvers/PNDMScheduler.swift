@@ -68,6 +68,7 @@ struct PNDMScheduler: Scheduler {
     outputs = []
     weightedOutput = nil
     startSample = nil
+    try checkFinite()
   }
 
   func scaleModelInput(_ sample: Tensor, at index: Int) throws(SchedulerError) -> Tensor {

@@ -30,6 +30,7 @@ struct TCDScheduler: Scheduler {
   mutating func setTimesteps(numInferenceSteps: Int) throws(SchedulerError) {
     try checkStepCount(numInferenceSteps)
     timesteps = try trained.make(numInferenceSteps, trainCount: noiseSchedule.count, className: Self.className)
+    try checkFinite()
   }
 
   func scaleModelInput(_ sample: Tensor, at index: Int) throws(SchedulerError) -> Tensor {

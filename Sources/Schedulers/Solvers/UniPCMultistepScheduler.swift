@@ -69,6 +69,7 @@ struct UniPCMultistepScheduler: Scheduler {
     outputs = []
     last = nil
     lastIndex = nil
+    try checkFinite()
   }
 
   func scaleModelInput(_ sample: Tensor, at index: Int) throws(SchedulerError) -> Tensor {
