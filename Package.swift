@@ -66,8 +66,9 @@ let package = Package(
     .target(
       name: "Tensors", dependencies: ["CPUFeatures"], swiftSettings: optimised,
       linkerSettings: [.linkedLibrary("m", .when(platforms: [.linux]))]),
-    .target(name: "Imaging", dependencies: ["Tensors", "CPNG", "CTurboJPEG"], swiftSettings: optimised),
-    .target(name: "Checkpoints", dependencies: ["Tensors"], exclude: ["README.md"], swiftSettings: optimised),
+    .target(name: "InputFiles"),
+    .target(name: "Imaging", dependencies: ["InputFiles", "Tensors", "CPNG", "CTurboJPEG"], swiftSettings: optimised),
+    .target(name: "Checkpoints", dependencies: ["InputFiles", "Tensors"], exclude: ["README.md"], swiftSettings: optimised),
     .target(name: "Goldens", dependencies: ["Tensors", "Checkpoints"]),
     .target(name: "Tokenizers", swiftSettings: optimised),
     .target(name: "Schedulers", dependencies: ["Tensors"], swiftSettings: optimised),
@@ -122,14 +123,14 @@ let package = Package(
       name: "Running",
       dependencies: [
         "GenBackend", "Measurement", "Reporting", "Goldens", "Conformance", "Schedulers", "KernelContract", "Checkpoints",
-        "Imaging", "Tensors",
+        "Imaging", "InputFiles", "Tensors",
       ]),
     .target(
       name: "GenbenchCLI",
       dependencies: [
         "Running",
         "ReferenceEngine", "GenBackend", "RunAnywhere", "ModelRegistry", "PlaygroundKit", "TSAIKit", "Conformance", "Measurement",
-        "Reporting", "Goldens", "Tokenizers", "Schedulers", "Checkpoints",
+        "Reporting", "Goldens", "InputFiles", "Tokenizers", "Schedulers", "Checkpoints",
         "DiffusionModels", "VisionLanguageModels", "Kernels", "KernelContract", "Imaging", "Tensors", "CPUFeatures",
       ]),
     .executableTarget(name: "genbench", dependencies: ["GenbenchCLI"]),
@@ -140,6 +141,7 @@ let package = Package(
 
     // Tests.
     .target(name: "TestSupport", dependencies: ["Tensors", "Goldens", "Checkpoints"], path: "Tests/TestSupport"),
+    .testTarget(name: "InputFilesTests", dependencies: ["InputFiles"]),
     .testTarget(name: "TensorsTests", dependencies: ["Tensors", "TestSupport", "Goldens"]),
     .testTarget(name: "ImagingTests", dependencies: ["Imaging", "TestSupport", "Goldens", "Tensors"]),
     .testTarget(name: "CheckpointsTests", dependencies: ["Checkpoints", "Tensors", "TestSupport", "Goldens"]),

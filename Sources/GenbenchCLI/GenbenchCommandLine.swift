@@ -1,5 +1,6 @@
 import Foundation
 import GenBackend
+import InputFiles
 import Reporting
 import Running
 
@@ -48,7 +49,9 @@ public enum GenbenchCommandLine {
         console.print(text)
         status = .success
       case .command(let command, _):
-        status = try await command.run(context)
+        // A reader that waits for a stream gives up when the work is cancelled.
+        let cancellation = context.cancellation
+        status = try await InputFile.$isCancelled.withValue({ cancellation.isCancelled }) { try await command.run(context) }
       }
     } catch let error where error is UsageError || error is SettingError {
       let error = error as? UsageError ?? UsageError("\(error)")

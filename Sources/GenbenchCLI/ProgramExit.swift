@@ -1,6 +1,7 @@
 import Checkpoints
 import GenBackend
 import Imaging
+import InputFiles
 import ModelRegistry
 package import Reporting
 public import Running
@@ -40,15 +41,24 @@ public struct ProgramExit: Sendable, Hashable {
     case let error as UsageError: self.init(.usage, error.message)
     case let error as SettingError: self.init(.usage, error.message)
     case let error as CommandError: self.init(error.kind, error.message)
+    case let error as InputFileError:
+      switch error.code {
+      case .missing: self.init(.inputMissing, error.description)
+      case .invalid: self.init(.badInput, error.description)
+      case .cancelled: self.init(signal == 15 ? .terminated : .interrupted, error.description)
+      }
     case let error as CheckpointError:
       let kind: Kind =
         switch error.code {
-        case .missing: .inputMissing
+        // A reader that waits for a stream gives up at a signal.
+        case .missing: signal == nil ? .inputMissing : signal == 15 ? .terminated : .interrupted
         case .invalid, .unsupported: .badInput
         case .unwritable: .cannotWrite
         }
       self.init(kind, error.description)
-    case let error as ImageError: self.init(error.code == .missing ? .inputMissing : .badInput, error.description)
+    case let error as ImageError:
+      let missing: Kind = signal == nil ? .inputMissing : signal == 15 ? .terminated : .interrupted
+      self.init(error.code == .missing ? missing : .badInput, error.description)
     case let error as TokenizerError: self.init(error.code == .missing ? .inputMissing : .badInput, error.description)
     case let error as SchedulerError: self.init(ProgramExit.kind(of: error), error.description)
     case let error as RegistryError: self.init(ProgramExit.kind(of: error, signal: signal), error.message)

@@ -1,4 +1,4 @@
-import Foundation
+import InputFiles
 public import Tensors
 
 /// Images from files of any kind that is read here; the kind is told by the content, not by the name.
@@ -11,19 +11,13 @@ public enum ImageFile {
   /// - Returns: 3 channels, or 4 when the file has transparency; see `Bitmap.rgbOnWhite()`.
   /// - Throws: ``ImageError``.
   public static func read(path: String, limits: ImageLimits = ImageLimits()) throws(ImageError) -> Bitmap {
-    var isFolder: ObjCBool = false
-    guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) else {
-      throw ImageError(.missing, file: path, "no such file")
+    let bytes: [UInt8]
+    do throws(InputFileError) {
+      bytes = try InputFile.read(path, limit: byteLimit)
+    } catch {
+      throw ImageError(error.code == .invalid ? .invalid : .missing, file: path, error.message)
     }
-    if isFolder.boolValue { throw ImageError(.invalid, file: path, "an image file was expected, found a folder") }
-    let size = (try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int) ?? 0
-    guard size <= byteLimit else {
-      throw ImageError(.unsupported, file: path, "\(size) bytes is beyond the limit of \(byteLimit) for an image")
-    }
-    guard let data = FileManager.default.contents(atPath: path) else {
-      throw ImageError(.missing, file: path, "can't be opened; check its permissions")
-    }
-    return try decode([UInt8](data), file: path, limits: limits)
+    return try decode(bytes, file: path, limits: limits)
   }
 
   /// Decodes PNG or JPEG bytes.

@@ -38,9 +38,7 @@ struct ScheduleCommand: Command {
   func run(_ context: CommandContext) async throws -> ProgramExit {
     var merged = Schedulers.SchedulerConfig()
     if let config {
-      guard let data = FileManager.default.contents(atPath: config) else {
-        throw CommandError(.inputMissing, "\(config): no such file, or it can't be read")
-      }
+      let data = try UserFile.content(config)
       do { merged = try Schedulers.SchedulerConfig(json: data) } catch { throw CommandError(.badInput, "\(config): \(error)") }
     } else if let model {
       let stored = try DiffusionCheckpoint.open(path: model).scheduler

@@ -105,15 +105,7 @@ struct Lines {
   let numbered: [(number: Int, bytes: [UInt8])]
 
   init(path: String) throws {
-    let data: Data
-    if path == "-" {
-      data = FileHandle.standardInput.readDataToEndOfFile()
-    } else {
-      guard let content = FileManager.default.contents(atPath: path) else {
-        throw CommandError(.inputMissing, "\(path): no such file, or it can't be read")
-      }
-      data = content
-    }
+    let data = try UserFile.content(path)
     numbered = data.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).enumerated()
       .map { (number: $0.offset + 1, bytes: Array($0.element)) }
       .filter { line in line.bytes.contains { $0 != 32 && $0 != 13 && $0 != 9 } }

@@ -130,10 +130,7 @@ package enum Prompts {
       }
       return Array(set.prefix(number))
     }
-    guard let data = FileManager.default.contents(atPath: text) else {
-      throw CommandError(.inputMissing, "--prompts \(text): no such file, or it can't be read")
-    }
-    guard let content = String(data: data, encoding: .utf8) else {
+    guard let content = String(data: try UserFile.content(text), encoding: .utf8) else {
       throw CommandError(.badInput, "--prompts \(text): expected UTF-8 text, one prompt a line")
     }
     let lines = content.split(whereSeparator: \.isNewline).map { $0.trimmingSpaces() }.filter {
