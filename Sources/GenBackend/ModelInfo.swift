@@ -24,11 +24,13 @@ public struct LoadRequest: Sendable, Hashable, Codable {
   public var reduceMemory: Bool
   /// Arithmetic: `f32`, `bf16`.
   public var precision: String
+  /// Refuses a model with tensors that its networks have no place for; otherwise they are told in a warning.
+  public var isStrict: Bool
 
   /// Makes a request.
   public init(
     path: String, projectorPath: String? = nil, variant: String? = nil, predictionType: String? = nil,
-    safety: SafetyPolicy = .ifPresent, reduceMemory: Bool = false, precision: String = "f32"
+    safety: SafetyPolicy = .ifPresent, reduceMemory: Bool = false, precision: String = "f32", isStrict: Bool = false
   ) {
     self.path = path
     self.projectorPath = projectorPath
@@ -37,6 +39,7 @@ public struct LoadRequest: Sendable, Hashable, Codable {
     self.safety = safety
     self.reduceMemory = reduceMemory
     self.precision = precision
+    self.isStrict = isStrict
   }
 }
 

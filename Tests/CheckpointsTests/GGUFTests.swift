@@ -177,7 +177,6 @@ import Testing
     expect("lie outside") { $0.tensors[1].extents = [1 << 20] }
     expect("isn't possible") { $0.tensors[1].extents = [.max] }
     expect("isn't possible") { $0.tensors[1].extents = [1 << 40, 1 << 40] }
-    expect("isn't possible") { $0.tensors[1].extents = [0] }
     expect("5 axes") { $0.tensors[1].extents = [1, 1, 1, 1, 1] }
     expect("99 is no tensor type") { $0.tensors[1].type = 99 }
     expect("type IQ4_NL isn't supported", code: .unsupported) { $0.tensors[1].type = 20 }
@@ -284,5 +283,20 @@ import Testing
     }
     let path = try folder.write(Self.small.bytes, to: "other.gguf")
     expectFailure(.unsupported, "no Stable Diffusion UNet") { _ = try DiffusionCheckpoint.open(path: path) }
+  }
+
+  /// An extent of 0 is legal: the tensor has no elements.
+  @Test func emptyTensors() throws {
+    let folder = try TemporaryFolder()
+    var builder = GGUFBuilder()
+    builder.add("full", [1, 2], extents: [2])
+    builder.add("empty", [], extents: [0, 3])
+    builder.add("last", [3], extents: [1])
+    let file = try GGUFFile(path: folder.write(builder.bytes, to: "empty.gguf"))
+    let empty = try #require(file.weight(named: "empty"))
+    #expect(empty.shape == [3, 0])
+    #expect(empty.bytes.isEmpty)
+    #expect(empty.float32().count == 0)
+    #expect(try #require(file.weight(named: "last")).float32().elements == [3])
   }
 }

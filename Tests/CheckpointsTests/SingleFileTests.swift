@@ -133,8 +133,9 @@ import Testing
       $0["model.diffusion_model.input_blocks.0.0.weight"] = Tensor(zeros: [4, 9, 3, 3])
     }
     expectFailure(.unsupported, "an inpainting model") { _ = try DiffusionCheckpoint.open(path: inpainting) }
+    // A tensor that no module has keeps its name: whoever builds the network tells it.
     let strange = try rewritten("sd15") { $0["model.diffusion_model.joint_blocks.0.weight"] = Tensor(zeros: [1]) }
-    expectFailure(.unsupported, "has no place in a Stable Diffusion") { _ = try DiffusionCheckpoint.open(path: strange) }
+    #expect(try DiffusionCheckpoint.open(path: strange).unet.weight(named: "joint_blocks.0.weight") != nil)
     let flat = try rewritten("sd15") { $0["model.diffusion_model.out.2.weight"] = Tensor(zeros: [36]) }
     expectFailure(.invalid, "expected 4 axes, found shape [36]") { _ = try DiffusionCheckpoint.open(path: flat) }
     let uneven = try rewritten("sdxl") {

@@ -145,6 +145,43 @@ struct ReferenceBackendTests {
     #expect(chunked.trace["negative_prompt_embeds"]?.shape[1] == 154)
   }
 
+  /// A negative prompt is cut and refused under its own name.
+  @Test func longNegativePromptsAreTold() async throws {
+    let backend = try makeBackend()
+    let model = try await backend.load(LoadRequest(path: smallModel("sd15")), control: GenerationControl())
+    var request = request(model, steps: 1)
+    request.negativePrompt = Array(repeating: "boat", count: 80).joined(separator: " ")
+    request.guidanceScale = 7.5
+    let log = EventLog()
+    _ = try await backend.generateImages(request, control: log.control)
+    #expect(log.warnings.contains { $0.hasPrefix("negative prompt: 5 tokens") }, "\(log.warnings)")
+    #expect(!log.warnings.contains { $0.hasPrefix("prompt:") })
+    request.longPrompt = .error
+    let error = await #expect(throws: BackendError.self) {
+      try await backend.generateImages(request, control: GenerationControl())
+    }
+    #expect(error?.message.hasPrefix("negative prompt: at most 75 tokens fit, 5 too many") == true, "\(error?.message ?? "")")
+  }
+
+  /// NumPy's generator refuses seeds beyond 32 bits, that of the last image too.
+  @Test func seedsThatNumPyRefuses() async throws {
+    let backend = try makeBackend()
+    let model = try await backend.load(LoadRequest(path: smallModel("sd15")), control: GenerationControl())
+    var request = request(model, steps: 1)
+    request.randomSource = "numpy"
+    for (seed, count, isTaken) in [
+      (UInt64(UInt32.max), 1, true), (1 << 32, 1, false), (UInt64(UInt32.max), 2, false), (.max, 2, false),
+    ] as [(UInt64, Int, Bool)] {
+      (request.seed, request.imageCount) = (seed, count)
+      do {
+        _ = try await backend.generateImages(request, control: GenerationControl())
+        #expect(isTaken, "\(seed)")
+      } catch let error as BackendError {
+        #expect(!isTaken && error.code == .invalidInput && error.message.contains("numpy takes 0 to 4294967295"), "\(error)")
+      }
+    }
+  }
+
   struct Refusal: Sendable, CustomStringConvertible {
     var description: String
     var change: @Sendable (inout ImageRequest, ModelInfo) -> Void

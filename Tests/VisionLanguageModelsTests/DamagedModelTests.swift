@@ -65,6 +65,42 @@ struct DamagedModelTests {
     #expect(message(try editor.write(to: folder), modelPath("smolvlm", "mmproj")).contains(expected))
   }
 
+  /// What the network run here has no place for changes the answer: it is refused by name.
+  @Test func whatIsNotUnderstoodIsRefused() throws {
+    let folder = try TemporaryFolder()
+    let projector = modelPath("smolvlm", "mmproj")
+    func changed(_ name: String = "model", _ change: (inout GGUFEditor) throws -> Void) throws -> String {
+      var editor = try GGUFEditor(path: modelPath("smolvlm", name))
+      try change(&editor)
+      return try editor.write(to: folder, "\(UUID().uuidString).gguf")
+    }
+    let shallow = message(try changed { try $0.set("llama.block_count", 1) }, projector)
+    #expect(shallow.contains("no place for, 'blk.1.") && shallow.contains("and others"), "\(shallow)")
+    let shallowTower = message(
+      modelPath("smolvlm", "model"), try changed("mmproj") { try $0.set("clip.vision.block_count", 1) })
+    #expect(shallowTower.contains("no place for, 'v.blk.1."), "\(shallowTower)")
+    for (key, value, word) in [
+      ("llama.logit_scal", 7, "'llama.logit_scal': 7 isn't understood"), ("llama.vocab_size", 3, "loaded"),
+      ("llama.logit_scal", 0, "loaded"),
+    ] as [(String, UInt32, String)] {
+      let found = message(
+        try changed {
+          try $0.set("llama.vocab_size", value)
+          try $0.replace("llama.vocab_size", key)
+        }, projector)
+      #expect(found.contains(word), "\(key): \(found)")
+    }
+    // A factor without a type scales linearly.
+    for (value, word) in [(4, "scaled by 4 aren't run here"), (1, "loaded"), (0, "loaded")] as [(UInt32, String)] {
+      let found = message(
+        try changed {
+          try $0.set("llama.vocab_size", value)
+          try $0.rename("llama.vocab_size", "llama.rope.scaling.factor")
+        }, projector)
+      #expect(found.contains(word), "\(value): \(found)")
+    }
+  }
+
   @Test(
     arguments: [
       ("clip.vision.block_count", 3, "missing"), ("clip.vision.patch_size", 0, "expected a whole number"),

@@ -61,6 +61,24 @@ struct GGUFEditor {
     bytes.replaceSubrange(range, with: Array(new.utf8))
   }
 
+  /// Gives a key another name, of any length; tensors keep their place since what moves is taken from the alignment's padding
+  /// or adds whole blocks of 32 bytes.
+  mutating func rename(_ old: String, _ new: String) throws {
+    let range = try place(of: old)
+    let grown = new.utf8.count - old.utf8.count
+    withUnsafeBytes(of: UInt64(new.utf8.count).littleEndian) {
+      bytes.replaceSubrange((range.lowerBound - 8)..<range.lowerBound, with: $0)
+    }
+    bytes.replaceSubrange(range, with: Array(new.utf8))
+    // The description of the file is a text whose length doesn't matter: it takes up what the key has grown by.
+    let name = try place(of: "general.name")
+    let lengthAt = name.upperBound + 4
+    let length = bytes[lengthAt..<(lengthAt + 8)].reversed().reduce(0) { $0 << 8 | Int($1) }
+    let filler = (32 - grown % 32) % 32
+    withUnsafeBytes(of: UInt64(length + filler).littleEndian) { bytes.replaceSubrange(lengthAt..<(lengthAt + 8), with: $0) }
+    bytes.insert(contentsOf: [UInt8](repeating: 0x20, count: filler), at: lengthAt + 8 + length)
+  }
+
   /// Changes the u32 behind a key.
   mutating func set(_ key: String, _ value: UInt32) throws {
     let range = try place(of: key)

@@ -69,7 +69,7 @@ public struct GGUFFile: WeightSource {
     var alignment = 32
     if let value = metadata["general.alignment"] {
       guard let stored = value.int, stored >= 8, stored <= 1 << 20, stored & (stored - 1) == 0 else {
-        throw cursor.invalid("key 'general.alignment': expected a power of two from 8 to 1048576, found \(value)")
+        throw cursor.invalid("key 'general.alignment': expected a power of two from 8 to 1048576, found \(value.summary)")
       }
       alignment = stored
     }
@@ -118,7 +118,7 @@ public struct GGUFFile: WeightSource {
     for _ in 0..<rank {
       let extent = UInt64(littleEndian: try cursor.read(UInt64.self, "tensor '\(name)' (shape)"))
       let (product, overflow) = elements.multipliedReportingOverflow(by: Int(exactly: extent) ?? .max)
-      guard extent > 0, extent <= UInt64(Int.max), !overflow else {
+      guard extent <= UInt64(Int.max), !overflow else {
         throw cursor.invalid("tensor '\(name)': an extent of \(extent) isn't possible; the file is damaged")
       }
       elements = product

@@ -36,6 +36,18 @@ public enum GGUFValue: Sendable, Hashable {
     return value
   }
 
+  /// The value in a few words, for messages.
+  public var summary: String {
+    switch self {
+    case .integer(let value): "\(value)"
+    case .unsigned(let value): "\(value)"
+    case .number(let value): "\(value)"
+    case .bool(let value): "\(value)"
+    case .string(let value): "'\(value.prefix(60))'"
+    case .array(let array): "a list of \(array.count)"
+    }
+  }
+
   /// The elements of an array of whole numbers.
   public var ints: [Int]? {
     guard case .array(.integers(let values)) = self else { return nil }

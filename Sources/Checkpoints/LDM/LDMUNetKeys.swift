@@ -16,19 +16,15 @@ enum LDMUNetKeys {
     "out.0": "conv_norm_out", "out.2": "conv_out", "middle_block.1": "mid_block.attentions.0",
   ]
 
-  /// The weights under canonical names; names of diffusers are kept.
+  /// The weights under canonical names; names of diffusers are kept, and those of no module keep their own.
   static func canonical(_ table: WeightTable) throws(CheckpointError) -> WeightTable {
     let names = WeightNameSet(table.weightNames)
     guard names.contains("input_blocks") else { return try WeightTable(renaming: table, by: WeightKey.unet) }
     let modules = modules(names)
     var builder = WeightTable.Builder(location: table.location)
     for name in table.weightNames {
-      guard let view = table.weight(named: name), let canonical = canonicalName(name, modules: modules) else {
-        throw CheckpointError(
-          .unsupported, file: table.location,
-          "tensor '\(name)' of the UNet has no place in a Stable Diffusion 1, 2 or XL model; another kind of model?")
-      }
-      try builder.insert(view, as: canonical)
+      guard let view = table.weight(named: name) else { continue }
+      try builder.insert(view, as: canonicalName(name, modules: modules) ?? name)
     }
     return builder.table
   }

@@ -38,17 +38,8 @@ public final class FileParameters: ParameterSource {
     return try source.requireWeight(named: name, shape: shape)
   }
 
-  /// Fails when the files hold tensors that the network didn't ask for: then they belong to another one.
-  ///
-  /// - Throws: `CheckpointError` `.invalid`, naming the first of them.
-  public func requireAllUsed(except isIgnored: (String) -> Bool = { _ in false }) throws(CheckpointError) {
-    let extra = unused.filter { !isIgnored($0) }.sorted()
-    guard let first = extra.first else { return }
-    throw CheckpointError(
-      .invalid, file: source.location,
-      "\(extra.count) tensor(s) that the configuration has no place for, the first '\(first)'; the weights don't belong to this configuration"
-    )
-  }
+  /// The names of tensors that the network didn't ask for, sorted.
+  public var unusedNames: [String] { unused.sorted() }
 }
 
 /// Walks the modules of a network by name.

@@ -23,6 +23,7 @@ struct GenerateCommand: Command {
       .value(
         "prediction-type", "type", "What the network predicts, when the files don't say.",
         values: ["epsilon", "v_prediction", "sample"], section: "MODEL"),
+      .flag("strict", "Refuse a model with tensors that its networks have no place for.", section: "MODEL"),
       .invertible(
         "safety-checker", "Fail without a safety checker, or don't run it.", default: "run it when the model has one",
         section: "MODEL"),
@@ -88,6 +89,7 @@ struct GenerateCommand: Command {
     case false?: load.safety = .off
     case nil: load.safety = .ifPresent
     }
+    load.isStrict = values.flag("strict") ?? false
     load.reduceMemory = values.flag("reduce-memory") ?? false
     load.precision = values.string("precision") ?? "f32"
 

@@ -23,6 +23,10 @@ struct LatentsCommand: Command {
   init(_ values: ParsedValues) throws(UsageError) {
     seed = try values.seed("seed") ?? 0
     source = values.string("rng").flatMap { RandomSource(rawValue: $0) } ?? .torch
+    guard seed <= source.largestSeed else {
+      throw UsageError(
+        "The value '\(seed)' is invalid for '--seed <n>': \(source.rawValue) takes 0 to \(source.largestSeed)")
+    }
     let text = values.string("shape") ?? "1,4,64,64"
     let extents = text.split(separator: ",", omittingEmptySubsequences: false).map { Int($0.trimmingSpaces()) }
     var count = 1

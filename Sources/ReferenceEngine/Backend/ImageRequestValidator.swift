@@ -24,9 +24,14 @@ struct ImageRequestValidator {
       throw invalid("preview stride: expected at least 1, found \(stride)")
     }
     if let clipSkip = request.clipSkip, clipSkip < 0 { throw invalid("clip skip: expected at least 0, found \(clipSkip)") }
-    guard RandomSource(rawValue: request.randomSource) != nil else {
+    guard let source = RandomSource(rawValue: request.randomSource) else {
       throw invalid(
         "rng: expected \(RandomSource.allCases.map(\.rawValue).joined(separator: ", ")), found '\(request.randomSource)'")
+    }
+    // Each image takes the next seed.
+    let (last, overflow) = (request.seed ?? 0).addingReportingOverflow(UInt64(request.imageCount - 1))
+    if source.largestSeed < .max, overflow || last > source.largestSeed {
+      throw invalid("seed: \(source.rawValue) takes 0 to \(source.largestSeed), found \(overflow ? request.seed ?? 0 : last)")
     }
     if let spacing = request.timestepSpacing, !["leading", "trailing", "linspace"].contains(spacing) {
       throw invalid("timestep spacing: expected leading, trailing or linspace, found '\(spacing)'")

@@ -31,7 +31,7 @@ struct LoadedDiffusionModel: ReferenceBackend.LoadedModel {
     let settings = StableDiffusionPipeline.Settings(
       size: request.size ?? info.nativeSizes[0], steps: request.steps ?? info.defaultSteps,
       guidanceScale: request.guidanceScale ?? info.defaultGuidanceScale, schedulerName: name,
-      seed: request.seed ?? UInt64(UInt32.random(in: 0 ... .max)))
+      seed: request.seed ?? UInt64(UInt32.random(in: 0...(.max - UInt32(clamping: request.imageCount)))))
     try StageClock(control: control).measure(.plan) { try requireMemory(settings) }
     let pipeline = StableDiffusionPipeline(
       networks: networks, promptEncoder: PromptEncoder(networks: networks, tokenizers: tokenizers), reduceMemory: reduceMemory)

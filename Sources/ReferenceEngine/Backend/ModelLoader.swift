@@ -12,7 +12,9 @@ struct ModelLoader {
   let options: ReferenceBackend.Options
   let kernels: any KernelSet
 
-  func load(_ request: LoadRequest, id: ModelID, startedAt start: UInt64) throws -> any ReferenceBackend.LoadedModel {
+  func load(_ request: LoadRequest, id: ModelID, startedAt start: UInt64, control: GenerationControl) throws
+    -> any ReferenceBackend.LoadedModel
+  {
     guard let precision = Precision(rawValue: request.precision) else {
       let known = Precision.allCases.map(\.rawValue).joined(separator: ", ")
       throw BackendError(.invalidInput, "precision: expected one of \(known), found '\(request.precision)'")
@@ -51,8 +53,10 @@ struct ModelLoader {
 
     var tokenizers = [try tokenizer(checkpoint.textEncoder)]
     if let second = checkpoint.textEncoder2 { tokenizers.append(try tokenizer(second)) }
-    let networks = DiffusionNetworks(checkpoint: checkpoint, kernels: kernels, keepsNetworks: !request.reduceMemory)
+    let networks = DiffusionNetworks(
+      checkpoint: checkpoint, kernels: kernels, keepsNetworks: !request.reduceMemory, isStrict: request.isStrict)
     try networks.buildAll()
+    for line in networks.surplus { control.onEvent(.warning(line)) }
     let info = try modelInfo(checkpoint, id: id, loadNs: MonotonicTime.nanoseconds() - start)
     return LoadedDiffusionModel(
       info: info, networks: networks, tokenizers: tokenizers, reduceMemory: request.reduceMemory, memoryLimit: options.memoryLimit

@@ -80,7 +80,7 @@ public final class ReferenceBackend: GenBackend {
       let start = MonotonicTime.nanoseconds()
       let model = try clock.measure(.load) {
         try ModelLoader(options: options, kernels: kernels)
-          .load(request, id: ModelID("model-\(number)"), startedAt: start)
+          .load(request, id: ModelID("model-\(number)"), startedAt: start, control: control)
       }
       state.withLock { $0.models[model.info.id] = model }
       return model.info

@@ -12,6 +12,8 @@ final class DiffusionNetworks: Sendable {
   let checkpoint: DiffusionCheckpoint
   let kernels: any KernelSet
   let keepsNetworks: Bool
+  /// Refuses tensors that a network has no place for; otherwise they are told in ``surplus``, as diffusers does.
+  let isStrict: Bool
 
   private struct Cache {
     var textEncoder: CLIPTextModel?
@@ -20,13 +22,26 @@ final class DiffusionNetworks: Sendable {
     var decoder: AutoencoderKL?
     var encoder: AutoencoderKL?
     var safetyChecker: StableDiffusionSafetyChecker?
+    /// The file and the names of tensors that a network had no place for.
+    var surplus: [(file: String, names: [String])] = []
   }
   private let cache = Mutex(Cache())
 
-  init(checkpoint: DiffusionCheckpoint, kernels: any KernelSet, keepsNetworks: Bool) {
+  init(checkpoint: DiffusionCheckpoint, kernels: any KernelSet, keepsNetworks: Bool, isStrict: Bool) {
     self.checkpoint = checkpoint
     self.kernels = kernels
     self.keepsNetworks = keepsNetworks
+    self.isStrict = isStrict
+  }
+
+  /// What was left over so far, a line for each component.
+  var surplus: [String] {
+    cache.withLock { $0.surplus.map { "\($0.file): \(Self.summary(of: $0.names)); not used" } }
+  }
+
+  private static func summary(of names: [String]) -> String {
+    let shown = names.prefix(8).map { "'\($0)'" }.joined(separator: ", ")
+    return "\(names.count) tensor(s) that the network has no place for, \(shown)\(names.count > 8 ? " and others" : "")"
   }
 
   private func network<Network: Sendable>(
@@ -38,13 +53,24 @@ final class DiffusionNetworks: Sendable {
     return built
   }
 
-  /// Builds a network from a component's files and makes sure that every tensor found its place, but for ignored prefixes.
+  /// Builds a network from a component's files and notes, or refuses, the tensors that found no place, but for ignored prefixes.
   private func build<Network>(
     _ weights: any WeightSource, ignoring ignored: [String] = [], _ body: (ParameterLoader) throws(CheckpointError) -> Network
   ) throws(CheckpointError) -> Network {
     let parameters = FileParameters(weights)
     let network = try body(ParameterLoader(parameters, kernels: kernels))
-    try parameters.requireAllUsed { name in ignored.contains { name.hasPrefix($0) } }
+    let names = parameters.unusedNames.filter { name in !ignored.contains { name.hasPrefix($0) } }
+    guard !names.isEmpty else { return network }
+    if isStrict {
+      throw CheckpointError(
+        .invalid, file: weights.location,
+        Self.summary(of: names) + "; the weights don't belong to this configuration, or leave --strict out")
+    }
+    cache.withLock { cache in
+      if !cache.surplus.contains(where: { $0.file == weights.location && $0.names == names }) {
+        cache.surplus.append((weights.location, names))
+      }
+    }
     return network
   }
 
@@ -105,6 +131,7 @@ final class DiffusionNetworks: Sendable {
     _ = try textEncoder2()
     _ = try unet()
     _ = try vaeDecoder()
+    if isStrict { _ = try vaeEncoder() }
     _ = try safetyChecker()
   }
 }

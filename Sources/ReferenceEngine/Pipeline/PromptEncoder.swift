@@ -26,8 +26,9 @@ struct PromptEncoder {
 
   /// Ids of a prompt for each encoder.
   ///
+  /// - Parameter name: What messages call it: `prompt`, `negative prompt`.
   /// - Throws: `BackendError` `invalidInput` when the prompt is too long and `longPrompt` says `error`.
-  func tokenize(_ prompt: String, longPrompt: ImageRequest.LongPrompt) throws -> [PromptTokens] {
+  func tokenize(_ prompt: String, name: String, longPrompt: ImageRequest.LongPrompt) throws -> [PromptTokens] {
     try tokenizers.enumerated().map { index, tokenizer in
       let config = index == 0 ? networks.checkpoint.textEncoder.config : networks.checkpoint.textEncoder2?.config
       let length = config?.maxPositionEmbeddings ?? CLIPTokenizer.contextLength
@@ -38,7 +39,7 @@ struct PromptEncoder {
       if longPrompt == .error, encoding.droppedTokenCount > 0 {
         throw BackendError(
           .invalidInput,
-          "prompt: at most \(length - 2) tokens fit, \(encoding.droppedTokenCount) too many; shorten it or allow truncation or chunks"
+          "\(name): at most \(length - 2) tokens fit, \(encoding.droppedTokenCount) too many; shorten it or allow truncation or chunks"
         )
       }
       return PromptTokens(windows: [encoding.ids], droppedTokens: encoding.droppedTokenCount)

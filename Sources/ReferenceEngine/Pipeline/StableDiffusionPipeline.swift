@@ -90,18 +90,20 @@ struct StableDiffusionPipeline {
     // diffusers stands zeros in for an absent negative prompt of XL, but encodes an empty one.
     let usesZeros = request.negativePrompt == nil && checkpoint.forceZerosForEmptyPrompt && checkpoint.variant == .sdxl
     let tokens = try clock.measure(.tokenize) { () throws -> (positive: [PromptTokens], negative: [PromptTokens]?) in
-      var positive = try promptEncoder.tokenize(request.prompt, longPrompt: request.longPrompt)
+      var positive = try promptEncoder.tokenize(request.prompt, name: "prompt", longPrompt: request.longPrompt)
       guard settings.isGuided, !usesZeros else { return (positive, nil) }
-      var negative = try promptEncoder.tokenize(request.negativePrompt ?? "", longPrompt: request.longPrompt)
+      var negative = try promptEncoder.tokenize(
+        request.negativePrompt ?? "", name: "negative prompt", longPrompt: request.longPrompt)
       let windows = (positive + negative).map(\.windows.count).max() ?? 1
       positive = try promptEncoder.padded(positive, toWindows: windows)
       negative = try promptEncoder.padded(negative, toWindows: windows)
       return (positive, negative)
     }
     let dropped = tokens.positive.map(\.droppedTokens).max() ?? 0
-    if dropped > 0 {
+    for (name, prompt) in [("prompt", tokens.positive), ("negative prompt", tokens.negative ?? [])] {
+      guard let dropped = prompt.map(\.droppedTokens).max(), dropped > 0 else { continue }
       clock.control.onEvent(
-        .warning("prompt: \(dropped) tokens beyond the encoder's window were dropped; shorten it or use chunks"))
+        .warning("\(name): \(dropped) tokens beyond the encoder's window were dropped; shorten it or use chunks"))
     }
     return try clock.measure(.textEncode) {
       let positive = try promptEncoder.encode(tokens.positive, clipSkip: request.clipSkip, context)

@@ -35,6 +35,7 @@ public struct Decoder: Sendable {
     let hasDivisors = file.weight(named: "rope_freqs.weight") != nil
     rotary = RotaryEmbedding(
       config, divisors: hasDivisors ? try weights.tensor("rope_freqs.weight", [config.headWidth / 2]) : nil)
+    try weights.requireAllUsed()
   }
 
   /// The embeddings of tokens, `[1, T, D]`.

@@ -109,11 +109,45 @@ public struct DecoderConfig: Sendable, Hashable {
 
   /// What other models of the family have and this decoder doesn't do.
   private static func refuseUnsupported(_ metadata: GGUFMetadata, _ architecture: DecoderArchitecture) throws(CheckpointError) {
-    if let scaling = try metadata.string("rope.scaling.type"), scaling != "none" {
-      throw CheckpointError(.unsupported, file: metadata.file.location, "rope.scaling.type: expected none, found '\(scaling)'")
+    func unsupported(_ message: String) -> CheckpointError {
+      CheckpointError(.unsupported, file: metadata.file.location, message)
+    }
+    let scaling = try metadata.string("rope.scaling.type")
+    // Without a type a factor scales linearly, as llama.cpp has it; 0 and 1 scale nothing.
+    if scaling != "none" {
+      for key in ["rope.scaling.factor", "rope.scale_linear"] {
+        guard let stored = metadata.file.metadata[metadata.prefix + key] else { continue }
+        guard let factor = stored.double, factor == 0 || factor == 1 else {
+          throw unsupported("\(key): rotary positions that are scaled by \(stored.summary) aren't run here")
+        }
+      }
+    }
+    if let scaling, scaling != "none", scaling != "linear" {
+      throw unsupported("rope.scaling.type: expected none, found '\(scaling)'")
     }
     if let experts = try metadata.optionalInt("expert_count", in: 0...(1 << 20)), experts > 0 {
-      throw CheckpointError(.unsupported, file: metadata.file.location, "a mixture of \(experts) experts isn't run here")
+      throw unsupported("a mixture of \(experts) experts isn't run here")
+    }
+    // The rest of the family's keys: those that change nothing here, and those that change the network.
+    let known: Set = [
+      "vocab_size", "context_length", "embedding_length", "block_count", "feed_forward_length", "expert_count",
+      "expert_used_count", "attention.head_count", "attention.head_count_kv", "attention.key_length", "attention.value_length",
+      "attention.layer_norm_rms_epsilon", "attention.layer_norm_epsilon", "rope.freq_base", "rope.dimension_count",
+      "rope.dimension_sections", "rope.scaling.type", "rope.scaling.factor", "rope.scale_linear", "rope.scaling.finetuned",
+      "rope.scaling.original_context_length", "tensor_data_layout",
+    ]
+    for (key, value) in metadata.file.metadata where key.hasPrefix(metadata.prefix) {
+      let name = String(key.dropFirst(metadata.prefix.count))
+      if known.contains(name) { continue }
+      switch (name, value) {
+      case ("attention.causal", .bool(true)), ("use_parallel_residual", .bool(false)), (_, .integer(0)), (_, .number(0)): continue
+      case ("attention.sliding_window", .integer(let window))
+      where window >= (try metadata.int("context_length", in: 1...(1 << 24))):
+        continue
+      case ("rope.scaling.attn_factor", _) where value.double == 1: continue
+      default:
+        throw unsupported("key '\(key)': \(value.summary) isn't understood; the model may need what isn't run here")
+      }
     }
   }
 }

@@ -26,7 +26,7 @@ struct GGUFMetadata {
     guard let stored = file.metadata[prefix + key] else { return nil }
     guard let value = stored.int, range.contains(value) else {
       throw invalid(
-        "key '\(prefix + key)': expected a whole number in \(range.lowerBound)...\(range.upperBound), found \(stored)")
+        "key '\(prefix + key)': expected a whole number in \(range.lowerBound)...\(range.upperBound), found \(stored.summary)")
     }
     return value
   }
@@ -43,7 +43,7 @@ struct GGUFMetadata {
   func optionalPositive(_ key: String) throws(CheckpointError) -> Double? {
     guard let stored = file.metadata[prefix + key] else { return nil }
     guard let value = stored.double, value.isFinite, value > 0 else {
-      throw invalid("key '\(prefix + key)': expected a number above 0, found \(stored)")
+      throw invalid("key '\(prefix + key)': expected a number above 0, found \(stored.summary)")
     }
     return value
   }
@@ -51,7 +51,7 @@ struct GGUFMetadata {
   /// A truth value; absent is false.
   func bool(_ key: String) throws(CheckpointError) -> Bool {
     guard let stored = file.metadata[prefix + key] else { return false }
-    guard let value = stored.bool else { throw invalid("key '\(prefix + key)': expected true or false, found \(stored)") }
+    guard let value = stored.bool else { throw invalid("key '\(prefix + key)': expected true or false, found \(stored.summary)") }
     return value
   }
 

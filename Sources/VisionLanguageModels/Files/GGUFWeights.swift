@@ -6,9 +6,30 @@ import Tensors
 struct GGUFWeights {
   let source: any WeightSource
   let kernels: any KernelSet
+  private let asked = AskedNames()
+
+  /// The names that were asked for, shared by the copies of a ``GGUFWeights``.
+  private final class AskedNames { var names: Set<String> = [] }
+
+  init(source: any WeightSource, kernels: any KernelSet) {
+    self.source = source
+    self.kernels = kernels
+  }
+
+  /// Refuses tensors that the network didn't ask for: without them it would be another one than the file's.
+  func requireAllUsed() throws(CheckpointError) {
+    let surplus = source.weightNames.filter { !asked.names.contains($0) }
+    guard !surplus.isEmpty else { return }
+    let shown = surplus.prefix(3).map { "'\($0)'" }.joined(separator: ", ")
+    throw CheckpointError(
+      .unsupported, file: source.location,
+      "\(surplus.count) tensor(s) that the network run here has no place for, \(shown)\(surplus.count > 3 ? " and others" : ""); "
+        + "without them it would answer wrongly")
+  }
 
   /// A weight as it lies in the file.
   func view(_ name: String, _ shape: Shape) throws(CheckpointError) -> WeightView {
+    asked.names.insert(name)
     let view = try source.requireWeight(named: name, shape: shape)
     guard view.dtype.isFloatingPoint else {
       throw CheckpointError(

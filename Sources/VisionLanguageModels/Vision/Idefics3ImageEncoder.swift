@@ -32,6 +32,7 @@ struct Idefics3ImageEncoder: ImageEncoder {
     postNorm = try weights.layerNorm("v.post_ln", width: width, epsilon: config.layerNormEpsilon)
     projection = try weights.linear(
       "mm.model.fc", from: width * config.mergeSize * config.mergeSize, to: languageWidth, bias: false)
+    try weights.requireAllUsed()
   }
 
   func preprocess(_ bitmap: Bitmap) throws(VisionLanguageError) -> PreprocessedImage {

@@ -35,6 +35,7 @@ struct Qwen2VLImageEncoder: ImageEncoder {
     mergerNorm = try weights.layerNorm("v.post_ln", width: width, epsilon: config.layerNormEpsilon)
     mergerExpand = try weights.linear("mm.0", from: merged, to: merged, bias: true)
     mergerContract = try weights.linear("mm.2", from: merged, to: languageWidth, bias: true)
+    try weights.requireAllUsed()
   }
 
   func preprocess(_ bitmap: Bitmap) throws(VisionLanguageError) -> PreprocessedImage {
