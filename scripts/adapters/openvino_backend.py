@@ -68,17 +68,18 @@ class Streamer(genai.StreamerBase):
 
 class OpenVINO(Backend):
     name, version = "openvino-genai", genai.get_version().split("-")[0]
-    capabilities = ["text_to_image", "image_to_image", "inpainting", "negative_prompt", "previews", "latents_input", "trace", "text_generation", "image_understanding"]
+    capabilities = ["text_to_image", "image_to_image", "inpainting", "negative_prompt", "latents_input", "trace", "text_generation", "image_understanding"]
     schedulers = list(SCHEDULERS)
     load_settings = {"precision", "variant"}
     image_settings = {"negative_prompt", "width", "height", "steps", "guidance_scale", "scheduler", "timestep_spacing", "seed", "random_source", "latents", "image", "mask",
-                      "strength", "preview_stride", "trace_level"}  # fmt: skip
+                      "strength", "trace_level"}  # fmt: skip
     text_settings = {"turns", "raw", "image", "temperature", "top_k", "top_p", "min_p", "repetition_penalty"}
     details = {"openvino": ov.__version__.split("-")[0]}
     unavailable = {
         "prompt_embeds": "the pipeline doesn't hand out embeddings", "noise_pred": "its callback shows latents, not predictions",
         "timesteps": "its callback counts steps, it doesn't tell timesteps", "latents.init": "its callback begins after the first step",
         "unet": "durations are told only after the run, without their moments", "tokenize": "not apart from text_encode",
+        "previews": "a run whose callback decodes latents ends after that step",
         "trace image": "pixels come as 8 bits only", "blocks": "the networks are compiled as a whole",
     }  # fmt: skip
 
@@ -114,7 +115,7 @@ class OpenVINO(Backend):
         size = [os.path.getsize(os.path.join(root, name)) for root, _, names in os.walk(folder) for name in names if name.endswith(".bin")]
         info = {
             "variant": request.get("variant") or ("sdxl" if xl else "sd20" if unet.get("use_linear_projection") else "sd15"),
-            "capabilities": self.capabilities[:7], "native_sizes": [[side, side]], "size_multiple": factor,
+            "capabilities": self.capabilities[:6], "native_sizes": [[side, side]], "size_multiple": factor,
             "prediction_type": scheduler.get("prediction_type", "epsilon"), "default_scheduler": CLASSES.get(scheduler["_class_name"]), "default_steps": 20,
             "default_guidance_scale": 5.0 if xl else 7.5, "weight_bytes": sum(size),
         }  # fmt: skip
@@ -144,7 +145,7 @@ class OpenVINO(Backend):
         pipe = model["pipes"][sum(picture is not None for picture in pictures)]
         scheduler = self.set_scheduler(pipe, model, request)
         steps, scale, seed = request.get("steps", 20), request.get("guidance_scale", info["default_guidance_scale"]), request.get("seed", secrets.randbits(63))
-        watch = Watch(run, model["pipes"][0], scheduler, level, request.get("preview_stride"))
+        watch = Watch(run, scheduler, level)
         generator = Noise(seed, latents, 1 if pictures[0] is None else 2, watch.drawn)
         named = {"width": width, "height": height, "num_inference_steps": steps, "guidance_scale": scale, "generator": generator, "callback": watch.step}
         if "negative_prompt" in request and scale > 1:
@@ -224,8 +225,8 @@ class OpenVINO(Backend):
 class Watch:
     """What the callback shows: a step ends with it, and the next one begins."""
 
-    def __init__(self, run, pipe, scheduler, level, stride):
-        self.run, self.pipe, self.pndm, self.level, self.stride = run, pipe, scheduler == "pndm", level, stride
+    def __init__(self, run, scheduler, level):
+        self.run, self.pndm, self.level = run, scheduler == "pndm", level
         # Of the other samplers the callback shows the prediction of the noiseless latents.
         if scheduler not in ("ddim", "pndm"):
             self.level = "none"
@@ -248,10 +249,6 @@ class Watch:
         total = count - warmup
         if self.entry + 1 > warmup:
             self.done += 1
-            if self.stride and (self.done % self.stride == 0 or self.done == total):
-                with self.run.stage("preview", self.done):
-                    image = np.array(self.pipe.decode(latents).data[0], np.uint8)
-                self.run.preview(self.done, image)
         self.run.end()
         if self.entry + 1 > warmup:
             self.run.progress(self.done, total)
