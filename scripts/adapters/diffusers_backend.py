@@ -88,13 +88,14 @@ class Diffusers(Backend):
         xl = getattr(pipe, "text_encoder_2", None) is not None
         variant = request.get("variant") or ("sdxl" if xl else "sd20" if pipe.unet.config.use_linear_projection else "sd15")
         weights = [w for part in pipe.components.values() if isinstance(part, torch.nn.Module) for w in part.parameters()]
+        files = [os.path.join(folder, name) for folder, _, names in os.walk(request["path"]) for name in names if name.endswith(".safetensors")]
         side = pipe.unet.config.sample_size * pipe.vae_scale_factor
         capabilities = [c for c in self.capabilities if c != "safety_checker" or getattr(pipe, "safety_checker", None)]
         return {
             "variant": variant, "capabilities": capabilities, "native_sizes": [[side, side]], "size_multiple": pipe.vae_scale_factor,
             "prediction_type": pipe.scheduler.config.get("prediction_type", "epsilon"), "default_scheduler": schedulers.name_of(pipe.scheduler),
             "default_steps": 20, "default_guidance_scale": 5.0 if xl else 7.5,
-            "parameter_count": sum(w.numel() for w in weights), "weight_bytes": sum(w.numel() * w.element_size() for w in weights),
+            "parameter_count": sum(w.numel() for w in weights), "weight_bytes": sum(map(os.path.getsize, files)),
         }  # fmt: skip
 
     def generate_images(self, base, request, run):
@@ -112,10 +113,7 @@ class Diffusers(Backend):
         named["generator"] = [torch.Generator().manual_seed((seed + index) % (1 << 64)) for index in range(count)]
         if "image" in named and "height" not in inspect.signature(pipe.__call__).parameters:
             del named["height"], named["width"]
-        if pipe.safety_checker is None if hasattr(pipe, "safety_checker") else True:
-            checker = None
-        else:
-            checker = pipe.safety_checker
+        checker = getattr(pipe, "safety_checker", None)
         watch = Watch(pipe, run, steps, level, latents if "image" in named else None, request.get("preview_stride"),
                       lambda sample: self.preview(pipe, sample, checker), named["guidance_scale"] > 1)  # fmt: skip
         with torch.inference_mode(), watch:

@@ -9,6 +9,7 @@ Full-size random weights are exported the same way: `python scripts/full-scale.p
 import argparse
 import json
 import os
+import pathlib
 import sys
 import tempfile
 
@@ -38,7 +39,7 @@ def main():
             with open(os.path.join(words.model, "config.json")) as file:
                 vision = "vision_config" in json.load(file)
             named |= {"task": "image-text-to-text" if vision else "text-generation-with-past", "library_name": "transformers"}
-        main_export(source, words.folder, **named)
+        main_export(source, pathlib.Path(words.folder), convert_tokenizer=True, **named)
     if diffusion:
         # What the adapter needs to know and the IR doesn't say.
         with open(os.path.join(words.model, "unet/config.json")) as unet, open(os.path.join(words.model, "vae/config.json")) as vae:

@@ -4,6 +4,7 @@ diffusers' pipelines (prompts, loop, samplers), in which every network is a sess
 exported once for each size (export_onnx.py, cached by their content).
 """
 
+import json
 import os
 import sys
 from types import SimpleNamespace
@@ -14,6 +15,7 @@ import diffusers  # noqa: E402
 import numpy as np  # noqa: E402
 import onnxruntime  # noqa: E402
 import torch  # noqa: E402
+import transformers  # noqa: E402
 from diffusers.models.autoencoders.vae import DiagonalGaussianDistribution  # noqa: E402
 from exporting import exported  # noqa: E402
 from genbench_backend import BackendError, serve  # noqa: E402
@@ -101,19 +103,27 @@ class OnnxRuntime(diffusers_backend.Diffusers):
         with run.stage("load"):
 
             def config(kind, folder):
-                return diffusers.configuration_utils.FrozenDict(kind.load_config(os.path.join(path, folder)))
+                # Without memory for weights; it only fills in the defaults.
+                with torch.device("meta"):
+                    return kind.from_config(kind.load_config(os.path.join(path, folder))).config
 
             unet = UNet(config(diffusers.UNet2DConditionModel, "unet"), ["unet"], self)
             vae = VAE(config(diffusers.AutoencoderKL, "vae"), ["vae_decoder", "vae_encoder"], self)
             parts = {"unet": unet, "vae": vae}
             for name in ("text_encoder", "text_encoder_2"):
                 if os.path.isdir(os.path.join(path, name)):
-                    from transformers import CLIPTextConfig
-
-                    parts[name] = TextEncoder(CLIPTextConfig.from_pretrained(os.path.join(path, name)), [name], self)
-            if os.path.isdir(os.path.join(path, "safety_checker")):
+                    parts[name] = TextEncoder(transformers.CLIPTextConfig.from_pretrained(os.path.join(path, name)), [name], self)
+            with open(os.path.join(path, "model_index.json")) as file:
+                index = json.load(file)
+            for name in ("tokenizer", "tokenizer_2"):
+                if os.path.isdir(os.path.join(path, name)):
+                    parts[name] = transformers.CLIPTokenizer.from_pretrained(os.path.join(path, name))
+            parts["scheduler"] = getattr(diffusers, index["scheduler"][1]).from_pretrained(path, subfolder="scheduler")
+            if "text_encoder_2" in parts:
+                parts["force_zeros_for_empty_prompt"] = index.get("force_zeros_for_empty_prompt", True)
+            else:
                 parts |= {"safety_checker": None, "feature_extractor": None, "requires_safety_checker": False}
-            pipe = diffusers.DiffusionPipeline.from_pretrained(path, local_files_only=True, **parts)
+            pipe = getattr(diffusers, index["_class_name"])(**parts)
             self.prepare(pipe, request)
             pipe.genbench_model = path
             side = unet.config["sample_size"] * pipe.vae_scale_factor

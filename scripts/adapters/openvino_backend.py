@@ -7,6 +7,7 @@ their content). Language models are IR folders or `.gguf` files.
 import json
 import os
 import secrets
+import tempfile
 import time
 
 import numpy as np
@@ -67,17 +68,18 @@ class Streamer(genai.StreamerBase):
 
 class OpenVINO(Backend):
     name, version = "openvino-genai", genai.get_version().split("-")[0]
-    capabilities = ["text_to_image", "image_to_image", "inpainting", "negative_prompt", "previews", "latents_input", "trace", "text_generation", "image_understanding"]
+    capabilities = ["text_to_image", "image_to_image", "inpainting", "negative_prompt", "latents_input", "trace", "text_generation", "image_understanding"]
     schedulers = list(SCHEDULERS)
     load_settings = {"precision", "variant"}
-    image_settings = {"negative_prompt", "width", "height", "steps", "guidance_scale", "scheduler", "seed", "random_source", "latents", "image", "mask",
-                      "strength", "preview_stride", "trace_level"}  # fmt: skip
+    image_settings = {"negative_prompt", "width", "height", "steps", "guidance_scale", "scheduler", "timestep_spacing", "seed", "random_source", "latents", "image", "mask",
+                      "strength", "trace_level"}  # fmt: skip
     text_settings = {"turns", "raw", "image", "temperature", "top_k", "top_p", "min_p", "repetition_penalty"}
     details = {"openvino": ov.__version__.split("-")[0]}
     unavailable = {
         "prompt_embeds": "the pipeline doesn't hand out embeddings", "noise_pred": "its callback shows latents, not predictions",
         "timesteps": "its callback counts steps, it doesn't tell timesteps", "latents.init": "its callback begins after the first step",
         "unet": "durations are told only after the run, without their moments", "tokenize": "not apart from text_encode",
+        "previews": "a run whose callback decodes latents ends after that step",
         "trace image": "pixels come as 8 bits only", "blocks": "the networks are compiled as a whole",
     }  # fmt: skip
 
@@ -104,18 +106,20 @@ class OpenVINO(Backend):
             with open(os.path.join(folder, name)) as file:
                 return json.load(file)
 
-        pipe = genai.Text2ImagePipeline(folder, "CPU", **options)
+        # The three pipelines share the networks of the one that has all.
+        inpaint = genai.InpaintingPipeline(folder, "CPU", **options)
+        pipes = {0: genai.Text2ImagePipeline(inpaint), 1: genai.Image2ImagePipeline(inpaint), 2: inpaint}
         unet, xl = config("unet/config.json"), os.path.isdir(os.path.join(folder, "text_encoder_2"))
         factor = 2 ** (len(config("vae_decoder/config.json")["block_out_channels"]) - 1)
         side, scheduler = unet["sample_size"] * factor, config("scheduler/scheduler_config.json")
         size = [os.path.getsize(os.path.join(root, name)) for root, _, names in os.walk(folder) for name in names if name.endswith(".bin")]
         info = {
             "variant": request.get("variant") or ("sdxl" if xl else "sd20" if unet.get("use_linear_projection") else "sd15"),
-            "capabilities": self.capabilities[:7], "native_sizes": [[side, side]], "size_multiple": factor,
+            "capabilities": self.capabilities[:6], "native_sizes": [[side, side]], "size_multiple": factor,
             "prediction_type": scheduler.get("prediction_type", "epsilon"), "default_scheduler": CLASSES.get(scheduler["_class_name"]), "default_steps": 20,
             "default_guidance_scale": 5.0 if xl else 7.5, "weight_bytes": sum(size),
         }  # fmt: skip
-        return info, {"pipe": pipe, "folder": folder, "info": info, "factor": factor}
+        return info, {"pipes": pipes, "folder": folder, "info": info, "factor": factor}
 
     def load_text(self, path, request, options):
         vision = os.path.isdir(path) and os.path.exists(os.path.join(path, "openvino_language_model.xml"))
@@ -138,38 +142,49 @@ class OpenVINO(Backend):
             raise BackendError("invalid_input", f"{width}x{height}: sides must be multiples of {factor}")
         latents = run.read("latents", (1, 4, height // factor, width // factor))
         pictures = [run.read(key) for key in ("image", "mask")]
-        scheduler = self.set_scheduler(model, request)
+        pipe = model["pipes"][sum(picture is not None for picture in pictures)]
+        scheduler = self.set_scheduler(pipe, model, request)
         steps, scale, seed = request.get("steps", 20), request.get("guidance_scale", info["default_guidance_scale"]), request.get("seed", secrets.randbits(63))
-        watch = Watch(run, model["pipe"], scheduler, level, request.get("preview_stride"))
+        watch = Watch(run, scheduler, level)
         generator = Noise(seed, latents, 1 if pictures[0] is None else 2, watch.drawn)
         named = {"width": width, "height": height, "num_inference_steps": steps, "guidance_scale": scale, "generator": generator, "callback": watch.step}
         if "negative_prompt" in request and scale > 1:
             named["negative_prompt"] = request["negative_prompt"]
         arrays = [ov.Tensor(np.ascontiguousarray(np.broadcast_to(np.round(np.moveaxis(p, 1, -1) * 255).clip(0, 255).astype(np.uint8), (1, height, width, 3)))) for p in pictures if p is not None]
-        pipe = model["pipe"]
         if arrays:
             del named["width"], named["height"]
             named["strength"] = request.get("strength", 0.8)
-            pipe = (genai.InpaintingPipeline if len(arrays) == 2 else genai.Image2ImagePipeline)(pipe)
         run.begin("text_encode")
         pixels = pipe.generate(request["prompt"], *arrays, **named).data.copy()
         run.check()
         return {"images": [{"image": pixels[0], "safety": "unchecked", "seed": seed}], "scheduler": scheduler, "steps": watch.done,
                 "guidance_scale": scale, "dropped_tokens": None, "trace": watch.trace if level != "none" else None}  # fmt: skip
 
-    def set_scheduler(self, model, request):
+    def set_scheduler(self, pipe, model, request):
         name = request.get("scheduler") or model["info"]["default_scheduler"]
         name = CLASSES.get(name, name)
         if name not in SCHEDULERS:
             raise BackendError("not_supported", f"there is no scheduler '{str(name):.60}' here; there are {', '.join(SCHEDULERS)}")
-        file = os.path.join(model["folder"], "scheduler/scheduler_config.json")
-        model["pipe"].set_scheduler(genai.Scheduler.from_config(file, SCHEDULERS[name]))
+        with open(os.path.join(model["folder"], "scheduler/scheduler_config.json")) as file:
+            config = json.load(file)
+        # Where the model's file is silent, diffusers' class decides, whose defaults aren't OpenVINO's.
+        config.setdefault("timestep_spacing", "linspace" if name in ("euler", "euler_a", "lms") else "leading")
+        if "timestep_spacing" in request:
+            config["timestep_spacing"] = request["timestep_spacing"]
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "scheduler_config.json")
+            with open(path, "w") as file:
+                json.dump(config, file)
+            try:
+                pipe.set_scheduler(genai.Scheduler.from_config(path, SCHEDULERS[name]))
+            except RuntimeError as error:
+                raise BackendError("not_supported", f"OpenVINO GenAI has no such {name}: {str(error).strip().splitlines()[-1]}") from error
         return name
 
     def generate_text(self, model, request, run):
-        pipe = model["pipe"]
         if "folder" in model:
             raise BackendError("not_supported", "this model makes images")
+        pipe = model["pipe"]
         tokenizer, image, start = pipe.get_tokenizer(), run.read("image", (None, None, 3)), time.monotonic_ns()
         config = genai.GenerationConfig()
         config.max_new_tokens, config.apply_chat_template = request.get("max_tokens", 128), False
@@ -210,8 +225,12 @@ class OpenVINO(Backend):
 class Watch:
     """What the callback shows: a step ends with it, and the next one begins."""
 
-    def __init__(self, run, pipe, scheduler, level, stride):
-        self.run, self.pipe, self.pndm, self.level, self.stride = run, pipe, scheduler == "pndm", level, stride
+    def __init__(self, run, scheduler, level):
+        self.run, self.pndm, self.level = run, scheduler == "pndm", level
+        # Of the other samplers the callback shows the prediction of the noiseless latents.
+        if scheduler not in ("ddim", "pndm"):
+            self.level = "none"
+            run.unavailable["latents"] = f"of {scheduler} the callback shows the noiseless prediction in place of the latents"
         self.trace, self.done, self.entry, self.started = {}, 0, 0, False
 
     def drawn(self):
@@ -230,10 +249,6 @@ class Watch:
         total = count - warmup
         if self.entry + 1 > warmup:
             self.done += 1
-            if self.stride and (self.done % self.stride == 0 or self.done == total):
-                with self.run.stage("preview", self.done):
-                    image = np.array(self.pipe.decode(latents).data[0], np.uint8)
-                self.run.preview(self.done, image)
         self.run.end()
         if self.entry + 1 > warmup:
             self.run.progress(self.done, total)

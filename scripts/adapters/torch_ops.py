@@ -41,7 +41,7 @@ def attend(t, a):
 
     q, k, v = heads(t["input.query"], a["heads"]), heads(t["input.key"], a["keyValueHeads"]), heads(t["input.value"], a["keyValueHeads"])
     mask = None
-    if a.get("causalOffset") is not None and a.get("causal", a.get("isCausal", "causalOffset" in a and a["causalOffset"] > 0)):
+    if a.get("causalOffset") is not None:
         rows, columns = torch.arange(q.shape[2])[:, None], torch.arange(k.shape[2])[None]
         mask = columns <= rows + a["causalOffset"]
     return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=a["scale"]).transpose(1, 2).flatten(2)
