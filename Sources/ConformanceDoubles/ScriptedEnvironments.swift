@@ -1,6 +1,16 @@
 public import Conformance
 import Tensors
 
+extension MetricsUnderTest {
+  /// What reports metrics, given engines of little images to measure.
+  public static func scripted(_ implementation: any MetricsImplementation) -> MetricsUnderTest {
+    MetricsUnderTest(implementation) { failure, holdingBytes in
+      guard let failure else { return MeasuredBackend(holdingBytes: holdingBytes) }
+      return MeasuredBackend(failingAt: failure.request, with: failure.error, holdingBytes: holdingBytes)
+    }
+  }
+}
+
 extension Environment where Surface == DiffusionSurface {
   /// Implementations over engines that follow a script.
   ///
@@ -15,12 +25,7 @@ extension Environment where Surface == DiffusionSurface {
     var facts = DiffusionSurface.Facts(
       models: Dictionary(uniqueKeysWithValues: variants.map { ($0, ScriptedModels.root + $0.rawValue) }),
       checkedVariants: Set(variants), describe: { PictureReader.read($0).sentence }, units: ["other"], canLimitMemory: true,
-      metrics: metrics.map { metrics in
-        MetricsUnderTest(metrics) { failure, holdingBytes in
-          guard let failure else { return MeasuredBackend(holdingBytes: holdingBytes) }
-          return MeasuredBackend(failingAt: failure.request, with: failure.error, holdingBytes: holdingBytes)
-        }
-      })
+      metrics: metrics.map(MetricsUnderTest.scripted))
     facts.schedulers = ScriptedBackend.schedulers
     return Self("script", kind: .scripted, facts: facts) { setup, log in
       let engine = ScriptedBackend(script: setup.script, log: log, unitOffset: setup.unit == nil ? 0 : 1)

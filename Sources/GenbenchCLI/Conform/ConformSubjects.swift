@@ -97,7 +97,8 @@ struct ConformSubjects {
       models: models, checkedVariants: [.sd15], promptedVariants: Self.promptedVariants, describe: describer(),
       units: isReference ? ["kernels=reference", "threads=1"] : [], canLimitMemory: isReference,
       memory: isReference && judgesMemory ? Self.memory : nil,
-      numerics: isReference ? ReferenceNumerics(kernels: try kernels(), fixtures: fixtures) : nil, fixtures: fixtures)
+      numerics: isReference ? ReferenceNumerics(kernels: try kernels(), fixtures: fixtures) : nil, fixtures: fixtures,
+      metrics: .scripted(RunMetrics()))
     return Self.subject(
       "RunAnywhere", DiffusionSurface.self,
       Environment(backend.kind.rawValue, facts: facts) { [self] setup, _ in
