@@ -32,11 +32,12 @@ package enum MessageCoding {
   /// - Throws: `BackendError` `.invalidInput` with what is wrong.
   package static func header(of line: Data) throws(BackendError) -> Header {
     let value = line.withUnsafeBytes { bytes in
-      Result { () throws(CheckpointError) in try JSONValue(parsing: bytes, file: "line") }
+      Result { () throws(JSONSyntaxError) in try JSONValue(parsing: bytes, as: .python) }
     }
-    let object: [String: JSONValue]?
-    do { object = try value.get().object } catch {
-      throw BackendError(.invalidInput, "\(error.message) in the line \(excerpt(line))")
+    let object: JSONObject?
+    switch value {
+    case .success(let value): object = value.object
+    case .failure(let error): throw BackendError(.invalidInput, "\(error) in the line \(excerpt(line))")
     }
     guard let object else {
       throw BackendError(.invalidInput, "expected a JSON object, found the line \(excerpt(line))")
