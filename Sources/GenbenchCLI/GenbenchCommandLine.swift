@@ -4,6 +4,7 @@ import GenBackend
 import InputFiles
 import Reporting
 import Running
+import Tensors
 
 /// The command line of genbench.
 public enum GenbenchCommandLine {

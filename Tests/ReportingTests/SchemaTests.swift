@@ -1,5 +1,6 @@
 import Foundation
 import GenBackend
+import Tensors
 import TestSupport
 import Testing
 

@@ -34,7 +34,7 @@ struct SchedulerRefusalTests {
           try scheduler.setTimesteps(numInferenceSteps: steps)
           let table = ScheduleTable(scheduler)
           #expect(table.timesteps.allSatisfy(\.isFinite) && !table.sigmas.contains(where: \.isNaN), "\(spacing), \(steps) steps")
-        } catch let error as SchedulerError {
+        } catch {
           #expect(!error.message.isEmpty)
         }
       }
