@@ -168,7 +168,7 @@ struct ReferenceBackendTests {
     let backend = try makeBackend()
     let model = try await backend.load(LoadRequest(path: smallModel("sd15")), control: GenerationControl())
     var request = request(model, steps: 1)
-    request.randomSource = "numpy"
+    request.randomSource = .numpy
     for (seed, count, isTaken) in [
       (UInt64(UInt32.max), 1, true), (1 << 32, 1, false), (UInt64(UInt32.max), 2, false), (.max, 2, false),
     ] as [(UInt64, Int, Bool)] {

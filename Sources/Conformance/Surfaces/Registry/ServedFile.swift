@@ -28,7 +28,7 @@ public struct ServedFile: Sendable {
   public var redirect: String?
   /// Header fields beside the usual ones.
   public var headers: [String: String] = [:]
-  /// Whether `HEAD` and the content's length are told.
+  /// Whether the content's length is told before it; if not, it comes in a chunk.
   public var tellsLength = true
   /// What goes wrong.
   public var faults: [ServerFault] = []
