@@ -66,7 +66,7 @@ struct HTTPBackendTests {
     let server = try await TestServer()
     let backend = SDServerBackend(server.endpoint, limits: .patient)
     #expect(try await backend.info.name == "stable-diffusion.cpp")
-    let model = try await backend.load(LoadRequest(path: "/x/small.safetensors", variant: "sd15"), control: control())
+    let model = try await backend.load(LoadRequest(path: "/x/small.safetensors", variant: .sd15), control: control())
     #expect(model.nativeSizes == [ImageSize(width: 64, height: 32)] && model.defaultSteps == 12)
     #expect(model.defaultScheduler == "euler_a" && model.defaultGuidanceScale == 6.5)
     var request = ImageRequest(model: model.id, prompt: "a \"naïve\" 🎈")
@@ -75,7 +75,7 @@ struct HTTPBackendTests {
     request.seed = 7
     request.steps = 5
     request.guidanceScale = 3.5
-    request.scheduler = "dpmpp_2m_karras"
+    request.scheduler = SchedulerName(.dpmpp2M, sigmaSpacing: .karras)
     request.imageCount = 2
     request.clipSkip = 1
     request.image = Tensor(repeating: 0.5, shape: [1, 3, 16, 24])
@@ -105,7 +105,7 @@ struct HTTPBackendTests {
     let changes: [@Sendable (inout ImageRequest) -> Void] = [
       { $0.latents = Tensor(zeros: [1, 4, 8, 8]) }, { $0.traceLevel = .step }, { $0.previewStride = 1 },
       { $0.guidanceRescale = 0.5 },
-      { $0.scheduler = "pndm" }, { $0.scheduler = "ddim" }, { $0.randomSource = "philox" }, { $0.timestepSpacing = "leading" },
+      { $0.scheduler = SchedulerName(.pndm) }, { $0.scheduler = SchedulerName(.ddim) }, { $0.randomSource = .philox }, { $0.timestepSpacing = .leading },
       { $0.seed = .max }, { $0.longPrompt = .error },
     ]
     for (index, change) in changes.enumerated() {
@@ -117,7 +117,7 @@ struct HTTPBackendTests {
     #expect(try await server.bodies().isEmpty)
     var loads = [LoadRequest(path: "/x/other.safetensors"): BackendError.Code.modelNotFound]
     loads[LoadRequest(path: "/x/small.safetensors", reduceMemory: true)] = .notSupported
-    loads[LoadRequest(path: "/x/small.safetensors", predictionType: "epsilon")] = .notSupported
+    loads[LoadRequest(path: "/x/small.safetensors", predictionType: .epsilon)] = .notSupported
     loads[LoadRequest(path: "/x/small.safetensors", safety: .required)] = .notSupported
     for (load, code) in loads {
       await expectFailure(code) { try await backend.load(load, control: control()) }
@@ -152,12 +152,12 @@ struct HTTPBackendTests {
   @Test func a1111() async throws {
     let server = try await TestServer()
     let backend = A1111Backend(server.endpoint, limits: .patient)
-    let model = try await backend.load(LoadRequest(path: "/x/small.safetensors", variant: "sd15"), control: control())
+    let model = try await backend.load(LoadRequest(path: "/x/small.safetensors", variant: .sd15), control: control())
     var request = ImageRequest(model: model.id, prompt: "steps")
     request.size = ImageSize(width: 24, height: 16)
     request.seed = 3
     request.steps = 4
-    request.scheduler = "euler_karras"
+    request.scheduler = SchedulerName(.euler, sigmaSpacing: .karras)
     request.image = Tensor(repeating: 0.5, shape: [1, 3, 16, 24])
     request.mask = Tensor(repeating: 1, shape: [1, 1, 16, 24])
     let log = EventLog()
@@ -256,7 +256,7 @@ struct HTTPBackendTests {
     var chosen = TextRequest(model: model.id, prompt: "hi")
     chosen.sampling.topK = 3
     await expectFailure(.notSupported) { try await backend.generateText(chosen, control: control()) }
-    let painter = try await backend.load(LoadRequest(path: "other", variant: "sd15"), control: control())
+    let painter = try await backend.load(LoadRequest(path: "other", variant: .sd15), control: control())
     var request = ImageRequest(model: painter.id, prompt: "x")
     request.size = ImageSize(width: 24, height: 16)
     request.imageCount = 2

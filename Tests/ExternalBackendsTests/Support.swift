@@ -17,12 +17,12 @@ enum TestEngine {
   }()
 
   /// Long enough for a busy machine, where nothing waits for them but a test that fails.
-  static let patient = ProcessLimits(
+  static let patient = BackendLimits(
     timeoutNs: 300_000_000_000, silenceNs: 240_000_000_000, cancelNs: 240_000_000_000, helloNs: 240_000_000_000,
     terminationNs: 120_000_000_000)
 
   static func backend(
-    _ mistake: String = "none", _ argument: String = "", limits: ProcessLimits = patient, processes: EngineProcesses? = nil
+    _ mistake: String = "none", _ argument: String = "", limits: BackendLimits = patient, processes: EngineProcesses? = nil
   ) -> ProcessBackend {
     ProcessBackend(
       .init(words: ["python3", script, mistake, argument], limits: limits, processes: processes))
@@ -30,7 +30,7 @@ enum TestEngine {
 
   /// A backend with a model.
   static func loaded(
-    _ mistake: String = "none", _ argument: String = "", limits: ProcessLimits = patient
+    _ mistake: String = "none", _ argument: String = "", limits: BackendLimits = patient
   ) async throws -> (backend: ProcessBackend, model: ModelInfo) {
     let backend = backend(mistake, argument, limits: limits)
     let model = try await backend.load(LoadRequest(path: "/models/any"), control: GenerationControl())

@@ -1,5 +1,6 @@
 import Checkpoints
 import Conformance
+import ConformanceDoubles
 import Foundation
 import ModelRegistry
 import TestSupport

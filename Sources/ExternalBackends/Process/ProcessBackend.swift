@@ -19,7 +19,7 @@ public final class ProcessBackend: OperatorBackend {
     /// Threads that loads ask for; nil leaves it to the engine.
     public var threads: Int?
     /// How long it may take.
-    public var limits: ProcessLimits
+    public var limits: BackendLimits
     /// What the program calls itself.
     public var client: (name: String, version: String)
     /// Where the child is noted, so that it can be ended with the program.
@@ -27,7 +27,7 @@ public final class ProcessBackend: OperatorBackend {
 
     /// Makes options out of a program and its arguments.
     public init(
-      words: [String], environment: [String: String]? = nil, threads: Int? = nil, limits: ProcessLimits = ProcessLimits(),
+      words: [String], environment: [String: String]? = nil, threads: Int? = nil, limits: BackendLimits = BackendLimits(),
       client: (name: String, version: String) = ("genbench", "0"), processes: EngineProcesses? = nil
     ) {
       self.words = words

@@ -42,14 +42,14 @@ final class ProcessConnection: Sendable {
   let child: ChildProcess
   let folder: ExchangeFolder
   let name: String
-  let limits: ProcessLimits
+  let limits: BackendLimits
   let state = Mutex(State())
   private let wakeUp: (read: Int32, write: Int32)
 
   /// Starts the program and the thread.
   ///
   /// - Throws: `BackendError` `.unavailable`.
-  init(words: [String], environment: [String: String], limits: ProcessLimits) throws(BackendError) {
+  init(words: [String], environment: [String: String], limits: BackendLimits) throws(BackendError) {
     name = URL(fileURLWithPath: words[0]).lastPathComponent
     self.limits = limits
     let folder = try ExchangeFolder.make()

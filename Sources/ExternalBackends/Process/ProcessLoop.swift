@@ -40,7 +40,7 @@ struct ProcessLoop {
   }
 
   private var child: ChildProcess { connection.child }
-  private var limits: ProcessLimits { connection.limits }
+  private var limits: BackendLimits { connection.limits }
 
   mutating func run() {
     // A child that is gone must be told by an error of write, not by a signal that ends this process.

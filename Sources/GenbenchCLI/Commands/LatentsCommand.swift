@@ -1,3 +1,4 @@
+import GenBackend
 import Checkpoints
 import Running
 import Tensors

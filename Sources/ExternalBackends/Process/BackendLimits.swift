@@ -1,5 +1,5 @@
 /// How long an engine in another process may take.
-public struct ProcessLimits: Sendable, Hashable {
+public struct BackendLimits: Sendable, Hashable {
   /// From a request to its reply.
   public var timeoutNs: UInt64
   /// Without any line while a request runs.
