@@ -17,7 +17,7 @@ public final class ScriptedTSAIService: ScriptedTSAIProvider {
     var cancelled: [String] = []
     var cancelAllCount = 0
     var hidesCancels = false
-    public var gate: Gate?
+    var gate: Gate?
     var isClosed = false
     var onTask: (@Sendable (TSAISurface.PendingTask) -> Void)?
     var onAnswer: (@Sendable (String, Result<TSAISurface.Answer, TSAISurface.Failure>) -> Void)?

@@ -175,17 +175,16 @@ struct ConformCommand: Command {
 
   // MARK: - Judging
 
-  private func judge(_ checks: [Check], _ subjects: [AnySubject], _ known: ExpectedFailures, _ context: CommandContext) async throws
+  private func judge(_ checks: [Check], _ subjects: [AnySubject], _ known: ExpectedFailures, _ context: CommandContext)
+    async throws
     -> ConformanceReport
   {
     let total = subjects.reduce(0) { sum, subject in sum + checks.count { $0.surface == subject.surface } }
     let display = ProgressDisplay("conform", total: total, console: context.console)
     let done = Tally()
     let results = await Runner(expected: known, raceSeed: race).run(
-      checks, on: subjects, isStopped: { context.cancellation.isCancelled }
-    ) { result in
-      display.update(done: done.next(), detail: result.id)
-    }
+      checks, on: subjects, isStopped: { context.cancellation.isCancelled },
+      onResult: { display.update(done: done.next(), detail: $0.id) })
     display.finish()
     let info = environments.contains(.engine) ? try await context.makeBackend(backend).info : nil
     var facts = ["genbench": GenbenchCommandLine.version, "RunAnywhere": ConformSubjects.version]

@@ -37,7 +37,9 @@ public struct DiffusionImplementation: ThrowingImplementation {
     )?
   /// Cancels the running generation.
   public var cancel: @Sendable () async throws -> Void
-  /// Translates an error that was thrown by its code. One that is a ``Failure`` already stays as it is.
+  /// Translates an error that was thrown by its code.
+  ///
+  /// One that is a ``Failure`` already stays as it is.
   public var failure: @Sendable (any Error) -> SDKFailure
   /// The engine below, when it's one that speaks `GenBackend`: its traces are compared with goldens.
   public var backend: (any GenBackend)?

@@ -31,7 +31,9 @@ public struct PlaygroundImplementation: ThrowingImplementation {
       async throws -> PlaygroundSheet?
   /// `ImageCreator()`; throws what it throws.
   public var makeCreator: @Sendable () async throws -> PlaygroundCreator
-  /// Translates an error of `ImageCreator` by its case. One that is a ``Failure`` already stays as it is.
+  /// Translates an error of `ImageCreator` by its case.
+  ///
+  /// One that is a ``Failure`` already stays as it is.
   public var failure: @Sendable (any Error) -> Failure<PlaygroundSurface.CreatorError>
 
   /// Makes an implementation.

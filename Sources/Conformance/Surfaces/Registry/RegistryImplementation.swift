@@ -26,7 +26,9 @@ public struct RegistryImplementation: ThrowingImplementation {
   public var isLoaded: @Sendable (_ id: String) async -> Bool
   /// Unloads a model; asked for one that isn't loaded too.
   public var unload: @Sendable (_ id: String) async throws -> Void
-  /// Translates an error that was thrown by its code. One that is a ``Failure`` already stays as it is.
+  /// Translates an error that was thrown by its code.
+  ///
+  /// One that is a ``Failure`` already stays as it is.
   public var failure: @Sendable (any Error) -> SDKFailure
 
   /// Makes an implementation.

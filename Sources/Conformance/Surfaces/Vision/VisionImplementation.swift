@@ -24,7 +24,9 @@ public struct VisionImplementation: ThrowingImplementation {
   public var wholeAnswer: @Sendable (VisionSurface.Image, _ prompt: String, _ maxTokens: Int) async throws -> String
   /// Cancels the running generation.
   public var cancel: @Sendable () async -> Void
-  /// Translates an error that was thrown by its code. One that is a ``Failure`` already stays as it is.
+  /// Translates an error that was thrown by its code.
+  ///
+  /// One that is a ``Failure`` already stays as it is.
   public var failure: @Sendable (any Error) -> SDKFailure
 
   /// Makes an implementation.
