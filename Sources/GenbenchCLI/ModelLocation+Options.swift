@@ -40,12 +40,13 @@ extension ModelLocation {
 
   /// - Throws: ``RegistryError`` `inUse` while the model is being deleted.
   private static func hold(_ id: String, of registry: ModelRegistry) throws {
-    do {
-      let lease = try registry.lease(id)
-      leases.withLock { $0.append(lease) }
-    } catch let error where error.code == .storageFailed {
+    let lease: ModelLease
+    do { lease = try registry.lease(id) } catch {
       // A store that can only be read: nobody else deletes there either, or not by this user.
+      if error.code == .storageFailed { return }
+      throw error
     }
+    leases.withLock { $0.append(lease) }
   }
 
   /// An address without its password; anything else as it is.

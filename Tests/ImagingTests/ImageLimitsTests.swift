@@ -87,7 +87,7 @@ import Testing
   @Test func whatIsNoImageIsntReadToItsEnd() throws {
     let folder = try TemporaryFolder()
     let path = folder.path("large.bin")
-    FileManager.default.createFile(atPath: path, contents: Data("not an image at all".utf8))
+    _ = FileManager.default.createFile(atPath: path, contents: Data("not an image at all".utf8))
     // A sparse file of 400 MB.
     #expect(truncate(path, 400 << 20) == 0)
     let error = #expect(throws: ImageError.self) { try ImageFile.read(path: path) }

@@ -51,7 +51,10 @@ struct HostileArchiveTests {
       let isTar = archive.count > 3000
       let folder = try #require(try await download(archive, format: isTar ? .tar : .zip).localPath)
       for name in names {
-        #expect(FileManager.default.fileExists(atPath: folder.path + "/" + name), "\(name)")
+        // libarchive composes accents; as texts the names are the same.
+        let parent = folder.appendingPathComponent(name).deletingLastPathComponent()
+        let last = String(name.split(separator: "/").last ?? "")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: parent.path).contains(last), "\(name)")
       }
       try registry.deleteModel("m")
     }

@@ -34,7 +34,7 @@ public final class ModelServer: Sendable {
     public var redirect: String?
     /// Header fields beside the usual ones.
     public var headers: [String: String] = [:]
-    /// Whether `HEAD` and the content's length are told.
+    /// Whether the content's length is told before it; if not, it comes in a chunk.
     public var tellsLength = true
     /// What goes wrong.
     public var faults: [Fault] = []
@@ -217,8 +217,14 @@ public final class ModelServer: Sendable {
         fields["Content-Range"] = "bytes \(start)-\(size - 1)/\(size)"
       }
     }
-    let content = resource.content[(resource.content.startIndex + start)...]
-    if resource.tellsLength { fields["Content-Length"] = "\(content.count)" }
+    var content = resource.content[(resource.content.startIndex + start)...]
+    if resource.tellsLength {
+      fields["Content-Length"] = "\(content.count)"
+    } else {
+      // Without a length, the content is one chunk: its end can be told from a broken connection.
+      fields["Transfer-Encoding"] = "chunked"
+      content = Data("\(String(content.count, radix: 16))\r\n".utf8) + content + Data("\r\n0\r\n\r\n".utf8)
+    }
     if case .length(let told) = fault { fields["Content-Length"] = "\(told)" }
     if request.method == "HEAD" { return send(connection, status: status, fields: fields) }
     switch fault {

@@ -1,6 +1,7 @@
 import Checkpoints
 import ModelRegistry
 import Reporting
+import Tensors
 import Running
 
 /// Reads models again.
