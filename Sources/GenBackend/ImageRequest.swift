@@ -123,7 +123,7 @@ public struct ImageResult: Sendable {
   public var guidanceScale: Double
   /// Prompt tokens cut off, if any.
   public var droppedTokens: Int
-  /// The trace, when one was asked for; names as in design section 4.
+  /// The trace, when one was asked for; see docs/formats.md for its names.
   public var trace: [String: Tensor]
 
   /// Makes a result.

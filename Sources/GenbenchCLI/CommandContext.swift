@@ -3,7 +3,7 @@ public import GenBackend
 public import Running
 public import Tensors
 
-/// What a command may use of the world outside.
+/// What a command may use of the process around it.
 public struct CommandContext: Sendable {
   /// Results and talk.
   public var console: Console

@@ -33,19 +33,20 @@ public enum GenbenchCommandLine {
   public static func run(_ context: CommandContext) async -> ProgramExit {
     let console = context.console
     let parser = ArgumentParser(root: GenbenchCommand.self, version: version, columns: console.style.columns)
-    let status: ProgramExit
+    var status: ProgramExit
     if context.words.first == SessionWorker.word {
       let exit = await SessionWorker.run(context) { line in
-        Console.write(String(decoding: line, as: UTF8.self), toErrors: false)
+        let code = Console.write(String(decoding: line, as: UTF8.self), toErrors: false)
+        guard code == 0 else { throw CommandError(.cannotWrite, "stdout can't be written: \(String(cString: strerror(code)))") }
       }
-      if let reason = exit.reason { Console.write(reason + "\n", toErrors: true) }
+      if let reason = exit.reason { _ = Console.write(reason + "\n", toErrors: true) }
       return ProgramExit(exit)
     }
     do {
       switch try parser.parse(context.words) {
       case .text(let text):
         console.print(text)
-        return .success
+        status = .success
       case .command(let command, _):
         status = try await command.run(context)
       }
@@ -60,6 +61,7 @@ public enum GenbenchCommandLine {
       status = ProgramExit(error, signal: context.interrupts.signal)
     }
     console.clearTransient()
+    if let failure = console.outputFailure { status = ProgramExit(.cannotWrite, "stdout can't be written: \(failure)") }
     if let reason = status.reason, status.code != 0, let kind = ProgramExit.Kind(rawValue: status.code) {
       console.say("genbench: exit \(status.code) (\(kind.word)): \(reason.replacingOccurrences(of: "\n", with: " "))")
     }

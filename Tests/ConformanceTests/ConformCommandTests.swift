@@ -85,7 +85,7 @@ struct ConformCommandTests {
     #expect(await genbench("conform", "--over", "script", "--filter", "D-01", "--expected", folder.path("none")).code == 66)
     let damaged = try folder.write(Array("{".utf8), to: "damaged.json")
     #expect(await genbench("conform", "--over", "script", "--filter", "D-01", "--expected", damaged).code == 65)
-    #expect(await genbench("conform", "--over", "script", "--filter", "D-01", "--html", folder.path("no/h.html")).code == 64)
+    #expect(await genbench("conform", "--over", "script", "--filter", "D-01", "--html", folder.path("no/h.html")).code == 73)
   }
 
   @Test func theListNamesEveryCheck() async {

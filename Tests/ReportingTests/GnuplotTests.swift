@@ -61,6 +61,33 @@ import Testing
     #expect(FileManager.default.fileExists(atPath: folder.appendingPathComponent("steps.png").path))
   }
 
+  /// A gnuplot of our own: what it leaves behind is looked at, not only how it ends.
+  @Test(
+    arguments: [
+      ("exit 0", "x.png isn't whole"), ("printf x > x.png; echo '<svg></svg>' > x.svg", "x.png isn't whole"),
+      (#"printf 'PIEND\256B`\202' > x.png; printf '<svg>' > x.svg"#, "x.svg isn't whole"),
+      (#"printf 'PIEND\256B`\202' > x.png; : > x.svg"#, "x.svg isn't whole"), ("echo no >&2; exit 0", "no"),
+      ("echo bad terminal >&2; exit 3", "bad terminal"), ("exit 3", "exit 3"),
+      (#"printf 'PIEND\256B`\202' > x.png; echo '<svg></svg>' > x.svg"#, nil),
+    ] as [(String, String?)])
+  func picturesAreLookedAt(script: String, complaint: String?) throws {
+    let folder = try folder()
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let program = folder.appendingPathComponent("gnuplot")
+    try Data("#!/bin/sh\n\(script)\n".utf8).write(to: program)
+    try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: program.path)
+    // Pictures of an earlier drawing don't count.
+    try Data("PIEND\u{AE}B`\u{82}".unicodeScalars.map { UInt8($0.value) }).write(to: folder.appendingPathComponent("x.png"))
+    try Data("<svg></svg>".utf8).write(to: folder.appendingPathComponent("x.svg"))
+    let outcome = try Gnuplot.draw(
+      .init(name: "x", data: "1\n", commands: "plot 'x.dat'"), in: folder, environment: ["GENBENCH_GNUPLOT": program.path])
+    if let complaint {
+      #expect(outcome.complaint(about: "x")?.contains(complaint) == true, "\(outcome)")
+    } else {
+      #expect(outcome == .drawn && outcome.complaint(about: "x") == nil)
+    }
+  }
+
   @Test(.enabled(if: isInstalled, "gnuplot isn't installed"))
   func aBrokenScriptIsAnOutcome() throws {
     let folder = try folder()

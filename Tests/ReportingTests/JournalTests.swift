@@ -17,7 +17,7 @@ struct JournalScript {
     plan.effort = RunPlan.Effort(sessions: sessions, repetitions: 1, warmups: 1)
     plan.prompts = ["p", "q", "r"]
     events.append(
-      JournalEvent(.runStart(.init(runID: "id", at: "2026-01-02T03:04:05.000Z", planHash: plan.hash)), tNs: 1))
+      JournalEvent(.runStart(runID: "id", at: "2026-01-02T03:04:05.000Z", planHash: plan.hash, shard: nil), tNs: 1))
     for session in 0..<sessions {
       let process = JournalEvent.Process(session: session, subject: 0, order: session)
       func add(_ event: JournalEvent.SessionEvent, tNs: UInt64) {
@@ -27,7 +27,10 @@ struct JournalScript {
       for key in ["m/a", "m/b"] {
         add(
           .ofCase(
-            key, .start(.init(caseID: key + "/real", parameters: .init(steps: 2, width: 8, height: 8), loadNs: 1000))), tNs: 3)
+            key,
+            .start(
+              caseID: key + "/real", parameters: .init(steps: 2, width: 8, height: 8), loadNs: 1000, baselineBytes: nil,
+              overheadNs: nil)), tNs: 3)
         add(.ofCase(key, .warmup(ns: 50)), tNs: 4)
         for index in 0..<3 {
           let startNs = UInt64(index) * 10_000_000

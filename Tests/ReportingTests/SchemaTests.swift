@@ -141,7 +141,7 @@ import Testing
       [StageSpan(stage: .step, index: 0, startNs: 1, endNs: 2, depth: 0, isOpen: false)], sessionStartNs: 0)
     let ofCase: [JournalEvent.CaseEvent] = [
       .gate(.init(.pass, policy: "p", detail: "d")),
-      .start(.init(caseID: "c", parameters: parameters, loadNs: 1, baselineBytes: 2, overheadNs: 3)), .warmup(ns: 1),
+      .start(caseID: "c", parameters: parameters, loadNs: 1, baselineBytes: 2, overheadNs: 3), .warmup(ns: 1),
       .sample(sample, spans, artifacts: ["a"]), .warning("w"), .end(end),
     ]
     let ofSession: [JournalEvent.SessionEvent] =
@@ -149,9 +149,7 @@ import Testing
     let contents: [JournalEvent.Content] =
       [
         .runStart(
-          .init(
-            runID: "i", at: "2026-01-02T03:04:05Z", planHash: String(repeating: "0", count: 32), shard: .init(index: 1, count: 2))
-        ),
+          runID: "i", at: "2026-01-02T03:04:05Z", planHash: String(repeating: "0", count: 32), shard: .init(index: 1, count: 2)),
         .runEnd(.init(code: 0, reason: "r")),
       ] + ofSession.map { .session(process, $0) }
     let events = contents.map { JournalEvent($0, tNs: 1) }

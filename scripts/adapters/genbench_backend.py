@@ -611,21 +611,3 @@ def serve(backend):
         # Libraries that keep threads can't hold up the end.
         sys.stderr.flush()
         os._exit(0)
-
-
-class StepClock:
-    """Turns an engine's once-a-step callback into stages: each call ends one step and begins the next."""
-
-    def __init__(self, run, total):
-        self.run, self.total, self.done = run, total, 0
-
-    def begin(self):
-        self.run.begin("step", self.done)
-
-    def step(self):
-        """A step is complete."""
-        self.run.end()
-        self.done += 1
-        self.run.progress(self.done, self.total)
-        if self.done < self.total:
-            self.begin()

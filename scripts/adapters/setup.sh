@@ -29,6 +29,8 @@ environment() {
   say "$1: packages"
   [[ -x "$python" ]] || python3 -m venv "$cache/venvs/$1"
   "$python" -m pip --quiet --disable-pip-version-check install -r "$here/requirements-$1.txt"
+  # It comes along with optimum-intel, built for another torch, and transformers stumbles over it. Nothing here needs it.
+  "$python" -m pip --quiet --disable-pip-version-check uninstall -y torchvision 2>/dev/null || true
   printf '%s\n' "$wanted" >"$cache/venvs/$1/installed"
 }
 

@@ -44,7 +44,8 @@ class Client:
             shlex.split(command) if isinstance(command, str) else command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors
         )
         self.timeout, self.number, self.seen, self.answers = timeout, 0, [], queue.Queue()
-        threading.Thread(target=self._read, daemon=True).start()
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
         self.welcome = self.ask("hello", protocols=[PROTOCOL], client="try_backend 1", exchange=self.folder) if greet else None
 
     def _read(self):
@@ -104,13 +105,14 @@ class Client:
         if not self.child.stdin.closed:
             try:
                 self.ask("bye")
-                code = self.child.wait(timeout=30)
+                code = self.child.wait(timeout=300)
             except (OSError, EOFError, Failure, queue.Empty, subprocess.TimeoutExpired):
                 pass
         self.child.kill()
         self.child.wait()
         with contextlib.suppress(OSError):
             self.child.stdin.close()
+        self.reader.join(timeout=60)
         self.child.stdout.close()
         shutil.rmtree(self.folder, ignore_errors=True)
         return code

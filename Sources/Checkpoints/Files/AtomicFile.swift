@@ -48,10 +48,12 @@ public enum AtomicFile {
 
 /// A file that grows under a temporary name and appears under its own when it's complete.
 ///
-/// Dropped without ``commit()``, it leaves nothing behind.
+/// Dropped without ``commit()``, it leaves nothing behind. Links are followed, and a file that is replaced keeps its mode and owner.
+/// What is no regular file (a FIFO, a device) is written through as it is, and `-` is stdout: neither can be taken back.
 public struct AtomicFileStream: ~Copyable {
   private let path: String
-  private let temporary: String
+  /// The name until it's complete; nil when the bytes go straight to their place.
+  private let temporary: String?
   private var descriptor: Int32
 
   /// Whether a name is one that files have while they're written.
@@ -65,25 +67,56 @@ public struct AtomicFileStream: ~Copyable {
   ///
   /// - Parameters:
   ///   - path: Its name when it's complete.
-  ///   - mode: Its permissions, less what the umask takes.
+  ///   - mode: Its permissions, less what the umask takes; a file that is replaced keeps its own, unless these are narrower.
   /// - Throws: ``CheckpointError`` `.unwritable`.
   public init(path: String, mode: mode_t = 0o644) throws(CheckpointError) {
-    let target = URL(fileURLWithPath: path)
-    let name = ".\(target.lastPathComponent).\(ProcessInfo.processInfo.processIdentifier).\(UInt32.random(in: 0 ... .max)).tmp"
-    self.path = target.path
-    temporary = target.deletingLastPathComponent().appendingPathComponent(name).path
-    descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
-    guard descriptor >= 0 else {
-      throw CheckpointError(.unwritable, file: path, "can't be written: \(String(cString: strerror(errno)))")
+    func failure() -> CheckpointError {
+      CheckpointError(.unwritable, file: path, "can't be written: \(String(cString: strerror(errno)))")
     }
+    if path == "-" {
+      (self.path, temporary, descriptor) = ("stdout", nil, dup(STDOUT_FILENO))
+      guard descriptor >= 0 else { throw failure() }
+      return
+    }
+    let target = Self.target(of: URL(fileURLWithPath: path))
+    self.path = target.path
+    var old = stat()
+    let exists = stat(target.path, &old) == 0
+    if exists, old.st_mode & S_IFMT != S_IFREG {
+      temporary = nil
+      descriptor = open(target.path, O_WRONLY | O_CLOEXEC)
+      guard descriptor >= 0 else { throw failure() }
+      return
+    }
+    let name = ".\(target.lastPathComponent).\(ProcessInfo.processInfo.processIdentifier).\(UInt32.random(in: 0 ... .max)).tmp"
+    let temporary = target.deletingLastPathComponent().appendingPathComponent(name).path
+    self.temporary = temporary
+    descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
+    guard descriptor >= 0 else { throw failure() }
     // Tells a file that is being written from one that a killed process left; not every file system can.
     _ = flock(descriptor, LOCK_EX | LOCK_NB)
+    if exists {
+      // Another's file stays another's where this user may give files away; elsewhere it becomes this user's.
+      _ = fchown(descriptor, old.st_uid, old.st_gid)
+      // What is asked to be narrower than usual isn't left wide.
+      _ = fchmod(descriptor, old.st_mode & (mode == 0o644 ? 0o7777 : mode))
+    }
+  }
+
+  /// What a path leads to over links, the last of which may lead to nothing yet.
+  private static func target(of url: URL) -> URL {
+    var url = url
+    for _ in 0..<40 {
+      guard let next = try? FileManager.default.destinationOfSymbolicLink(atPath: url.path) else { break }
+      url = URL(fileURLWithPath: next, relativeTo: url.deletingLastPathComponent()).absoluteURL
+    }
+    return url
   }
 
   deinit {
     if descriptor >= 0 {
       close(descriptor)
-      unlink(temporary)
+      if let temporary { unlink(temporary) }
     }
   }
 
@@ -139,8 +172,10 @@ public struct AtomicFileStream: ~Copyable {
   ///
   /// - Throws: ``CheckpointError`` `.unwritable`; nothing is left behind then.
   public consuming func commit() throws(CheckpointError) {
-    guard rename(temporary, path) == 0 else { throw failure(errno) }
-    close(descriptor)
+    if let temporary, rename(temporary, path) != 0 { throw failure(errno) }
+    // A disk that is elsewhere may say only now that it's full.
+    let code = close(descriptor) == 0 ? 0 : errno
     descriptor = -1
+    try check(code)
   }
 }

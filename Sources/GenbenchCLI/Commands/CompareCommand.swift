@@ -65,7 +65,7 @@ struct CompareCommand: Command {
     let markdown = values.string("markdown")
     let junit = values.string("junit")
     for path in [markdown, junit].compactMap({ $0 }) where path != context.environment["GITHUB_STEP_SUMMARY"] {
-      try OutputFiles.check(path)
+      try OutputFile(path).check()
     }
     let store = StoreOptions.store(values, context)
     let (old, new) = try sides(store)
@@ -74,7 +74,7 @@ struct CompareCommand: Command {
     if confirms, !comparison.rows(.regressed).isEmpty {
       comparison = try await confirm(comparison, old, new, ledger, context)
     }
-    if let junit { try AtomicFile.write(JUnitReport.xml(comparison, candidate: new.run), to: junit) }
+    if let junit { try OutputFile(junit).write(JUnitReport.xml(comparison, candidate: new.run)) }
     if let markdown { try MarkdownFile.write(ComparisonTable.markdown(comparison), to: markdown, context) }
     context.console.print(
       values.flag("json") == true
@@ -121,7 +121,7 @@ struct CompareCommand: Command {
     let keys = Set(new.run.cases.filter { suspects.contains($0.caseID) }.map(\.key))
     plan.keepsImages = false
     let target = folder.appendingPathComponent("confirm-\(RunFinisher.folderName(Date()))")
-    try OutputFiles.makeFolder(target.path)
+    try OutputFile.makeFolder(target.path)
     context.console.say("Measuring \(keys.count) suspicious case\(keys.count == 1 ? "" : "s") once more")
     var execution = RunExecution(plan: plan, folder: target, host: context)
     execution.keys = keys
@@ -173,7 +173,7 @@ struct CompareCommand: Command {
 enum MarkdownFile {
   static func write(_ text: String, to path: String, _ context: CommandContext) throws {
     guard path == context.environment["GITHUB_STEP_SUMMARY"], let file = FileHandle(forWritingAtPath: path) else {
-      try AtomicFile.write(text, to: path)
+      try OutputFile(path).write(text)
       return
     }
     defer { try? file.close() }

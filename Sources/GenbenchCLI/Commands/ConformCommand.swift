@@ -97,7 +97,7 @@ struct ConformCommand: Command {
   }
 
   func run(_ context: CommandContext) async throws -> ProgramExit {
-    for path in outputs.values where !isSummary(path, context) { try OutputFiles.check(path) }
+    for path in outputs.values where !isSummary(path, context) { try OutputFile(path).check() }
     let needsFixtures = groups.contains(.numerics) || worlds.contains(.engine)
     let folder =
       needsFixtures && !isSelfTest
@@ -241,7 +241,7 @@ struct ConformCommand: Command {
       display.update(done: done.next(), detail: mutant.id)
     }
     display.finish()
-    if let path = outputs[.html] { try AtomicFile.write(matrix.html, to: path) }
+    if let path = outputs[.html] { try OutputFile(path).write(matrix.html) }
     if isJSON {
       context.console.print(
         JSONValue.object([
@@ -265,12 +265,12 @@ struct ConformCommand: Command {
   private func write(_ report: ConformanceReport, _ context: CommandContext) throws {
     for (output, path) in outputs {
       switch output {
-      case .junit: try AtomicFile.write(report.junit, to: path)
-      case .html: try AtomicFile.write(report.html, to: path)
+      case .junit: try OutputFile(path).write(report.junit)
+      case .html: try OutputFile(path).write(report.html)
       case .markdown:
         // The summary of a job is a file that several steps add to.
         let before = isSummary(path, context) ? (try? String(contentsOfFile: path, encoding: .utf8)) ?? "" : ""
-        try AtomicFile.write(before + report.markdown, to: path)
+        try OutputFile(path).write(before + report.markdown)
       }
     }
   }

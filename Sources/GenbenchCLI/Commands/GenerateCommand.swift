@@ -71,8 +71,8 @@ struct GenerateCommand: Command {
   private let latents: String?
   private let image: String?
   private let mask: String?
-  private let trace: String?
-  private let output: String
+  private let trace: OutputFile?
+  private let output: OutputFile
   private let isJSON: Bool
 
   init(_ values: ParsedValues) throws(UsageError) {
@@ -119,18 +119,25 @@ struct GenerateCommand: Command {
     if latents != nil, request.imageCount > 1 {
       throw UsageError("--latents is the noise of one image; it can't go with --count")
     }
-    trace = values.string("trace")
+    trace = values.string("trace").map { OutputFile($0) }
     if trace == nil, values.string("trace-level") != nil { throw UsageError("--trace-level needs --trace, the file to write") }
     if trace != nil { request.traceLevel = values.string("trace-level") == "block" ? .block : .step }
-    output = values.string("output") ?? "image.png"
+    output = OutputFile(values.string("output") ?? "image.png")
     isJSON = values.flag("json") ?? false
+    if output.isStdout {
+      if isJSON || trace?.isStdout == true {
+        throw UsageError("--output - takes stdout for the image; --json and --trace - do too")
+      }
+      if request.imageCount > 1 || request.previewStride != nil {
+        throw UsageError("--output - takes one image: leave --count and --preview-every out")
+      }
+    }
   }
 
   func run(_ context: CommandContext) async throws -> ProgramExit {
     let location = try ModelLocation.resolve(
       model: model, variant: variant, isFullSize: isFullSize, fixtures: fixtures, environment: context.environment)
-    try OutputFiles.check(output)
-    if let trace { try OutputFiles.check(trace) }
+    for file in [output, trace].compactMap({ $0 }) { try file.check() }
     var request = request
     try readInputs(into: &request)
     let readyRequest = request
@@ -153,9 +160,9 @@ struct GenerateCommand: Command {
       case .progress(let step, let total, _): display.update(done: step, of: total)
       case .warning(let text): context.console.warn(text)
       case .preview(let step, let image, _):
-        let path = OutputFiles.path(output, suffix: "-step-\(step)")
+        let file = output.suffixed("-step-\(step)")
         do {
-          try AtomicFile.write(Data(try PNGFile.encode(image)), to: path)
+          try file.write(Data(try PNGFile.encode(image)))
         } catch {
           context.console.warn("the preview isn't written: \(error)")
         }
@@ -180,7 +187,7 @@ struct GenerateCommand: Command {
     let paths = try recorder.measure(Stage(rawValue: "png")) {
       try write(result, request: request, modelName: location.name)
     }
-    if let trace { try SafetensorsWriter.write(result.trace, metadata: ["format": "genbench.trace/1"], to: trace) }
+    if let trace { try SafetensorsWriter.write(result.trace, metadata: ["format": "genbench.trace/1"], to: trace.path) }
     recorder.finish()
     await engine.unload(info.id)
     report(result, paths: paths, budget: recorder.budget, context: context)
@@ -208,15 +215,15 @@ struct GenerateCommand: Command {
   /// Encodes all images before the first is written, so that nothing is half done.
   private func write(_ result: ImageResult, request: ImageRequest, modelName: String) throws -> [String] {
     let files = try result.images.enumerated().map { index, image in
-      let path = result.images.count == 1 ? output : OutputFiles.path(output, suffix: "-\(index)")
+      let file = result.images.count == 1 ? output : output.suffixed("-\(index)")
       let text = GenerationParameters(
         request: request, result: result, image: image, model: modelName,
         version: GenbenchCommandLine.version
       ).text
-      return (path: path, data: Data(try PNGFile.encode(image.bitmap, texts: [PNGFile.Text("parameters", text)])))
+      return (file: file, data: Data(try PNGFile.encode(image.bitmap, texts: [PNGFile.Text("parameters", text)])))
     }
-    for file in files { try AtomicFile.write(file.data, to: file.path) }
-    return files.map(\.path)
+    for (file, data) in files { try file.write(data) }
+    return files.map(\.file.path)
   }
 
   private func report(_ result: ImageResult, paths: [String], budget: TimeBudget, context: CommandContext) {
@@ -244,7 +251,8 @@ struct GenerateCommand: Command {
       context.console.print(JSONValue.object(object).text())
       return
     }
-    for path in paths { context.console.print(path) }
+    // The image itself is on stdout then.
+    if !output.isStdout { for path in paths { context.console.print(path) } }
     for (path, image) in zip(paths, result.images) {
       let safety: String =
         switch image.safety {

@@ -51,7 +51,7 @@ struct HistoryImportCommand: Command {
       }
       return run
     }
-    try OutputFiles.makeFolder(store.folder.path)
+    try OutputFile.makeFolder(store.folder.path)
     let history = HistoryOptions.store(store)
     do {
       let result = try history.add(runs)

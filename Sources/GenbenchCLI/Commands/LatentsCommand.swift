@@ -17,7 +17,7 @@ struct LatentsCommand: Command {
   private let seed: UInt64
   private let source: RandomSource
   private let shape: Shape
-  private let output: String
+  private let output: OutputFile
   private let isJSON: Bool
 
   init(_ values: ParsedValues) throws(UsageError) {
@@ -38,22 +38,23 @@ struct LatentsCommand: Command {
       count = product
     }
     shape = Shape(extents.compactMap { $0 })
-    output = values.string("output") ?? ""
+    output = OutputFile(values.string("output") ?? "")
     isJSON = values.flag("json") ?? false
+    if output.isStdout, isJSON { throw UsageError("--output - takes stdout for the noise; --json does too") }
   }
 
   func run(_ context: CommandContext) async throws -> ProgramExit {
-    try OutputFiles.check(output)
+    try output.check()
     var noise = source.makeNoiseSource(seed: seed)
-    try NumPyFile.write(noise.normals(shape: shape), to: output)
+    try NumPyFile.write(noise.normals(shape: shape), to: output.path)
     if isJSON {
       context.console.print(
         JSONValue.object([
-          "output": .string(output), "seed": JSONValue(unsigned: seed), "rng": .string(source.rawValue),
+          "output": .string(output.path), "seed": JSONValue(unsigned: seed), "rng": .string(source.rawValue),
           "shape": .array(shape.dimensions.map { .integer($0) }),
         ]).text())
-    } else {
-      context.console.print(output)
+    } else if !output.isStdout {
+      context.console.print(output.path)
     }
     return .success
   }

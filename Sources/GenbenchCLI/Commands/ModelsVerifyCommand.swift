@@ -1,8 +1,8 @@
 import Checkpoints
 import ModelRegistry
 import Reporting
-import Tensors
 import Running
+import Tensors
 
 /// Reads models again.
 struct ModelsVerifyCommand: Command {

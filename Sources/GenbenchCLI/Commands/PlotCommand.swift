@@ -72,19 +72,15 @@ struct PlotCommand: Command {
     let folder =
       values.string("out").map { URL(fileURLWithPath: $0) }
       ?? references.first?.folder?.appendingPathComponent("plots") ?? store.folder.appendingPathComponent("plots")
-    do {
-      switch try Gnuplot.draw(figure, in: folder, environment: context.environment) {
-      case .drawn:
-        for ending in ["png", "svg", "gp", "dat"] { context.console.print("\(folder.path)/\(figure.name).\(ending)") }
-      case .missing:
-        context.console.warn("gnuplot isn't installed, so that nothing is drawn; these draw it elsewhere:")
-        for ending in ["gp", "dat"] { context.console.print("\(folder.path)/\(figure.name).\(ending)") }
-      case .failed(let reason): throw CommandError(.internalError, "gnuplot couldn't draw \(figure.name): \(reason)")
-      }
-    } catch let error as CommandError {
-      throw error
-    } catch {
-      throw CommandError(.cannotWrite, "\(folder.path): \(error.localizedDescription)")
+    let outcome = try Gnuplot.draw(figure, in: folder, environment: context.environment)
+    switch outcome {
+    case .drawn, .missing: break
+    case .cut(let reason): throw CommandError(.cannotWrite, "\(folder.path): \(reason)")
+    case .failed(let reason): throw CommandError(.backendUnavailable, "gnuplot couldn't draw \(figure.name): \(reason)")
+    }
+    if let complaint = outcome.complaint(about: figure.name) { context.console.warn(complaint) }
+    for ending in (outcome == .drawn ? ["png", "svg"] : []) + ["gp", "dat"] {
+      context.console.print("\(folder.path)/\(figure.name).\(ending)")
     }
     return .success
   }

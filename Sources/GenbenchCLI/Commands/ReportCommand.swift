@@ -47,7 +47,7 @@ struct ReportCommand: Command {
   func run(_ context: CommandContext) async throws -> ProgramExit {
     let store = StoreOptions.store(values, context)
     let out = values.string("out")
-    if let out, format != .github { try OutputFiles.check(out) }
+    if let out, format != .github { try OutputFile(out).check() }
     let reference = try StoreOptions.load(values.positionals[1], store: store)
     let run = reference.run
     let other = try values.string("against").map { try StoreOptions.load($0, store: store) }
@@ -66,7 +66,7 @@ struct ReportCommand: Command {
     case .json, .github: text = try run.json()
     }
     if let out {
-      try AtomicFile.write(text, to: out)
+      try OutputFile(out).write(text)
       context.console.say("Wrote \(out)")
     } else {
       context.console.printRaw(text)
@@ -88,9 +88,9 @@ struct ReportCommand: Command {
     guard let out else {
       throw UsageError("github writes two files, as one holds quantities of one direction: give --out DIR")
     }
-    try OutputFiles.makeFolder(out)
+    try OutputFile.makeFolder(out)
     for (name, polarity) in [("smaller-is-better", RunCase.Metric.Polarity.lower), ("bigger-is-better", .higher)] {
-      try AtomicFile.write(ForeignFormats.githubActionBenchmark(run, polarity: polarity), to: "\(out)/\(name).json")
+      try OutputFile("\(out)/\(name).json").write(ForeignFormats.githubActionBenchmark(run, polarity: polarity))
     }
     context.console.say("Wrote \(out)/smaller-is-better.json and \(out)/bigger-is-better.json")
     return .success

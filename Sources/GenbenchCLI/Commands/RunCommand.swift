@@ -250,7 +250,7 @@ struct RunCommand: Command {
     }
     let keys = shard.map { plan.keys(ofShard: $0.index, of: $0.count) }
     let folder = values.string("out") ?? "Reports/run-\(RunFinisher.folderName(date))"
-    if !(values.flag("dry-run") ?? false) { try OutputFiles.makeFolder(folder) }
+    if !(values.flag("dry-run") ?? false) { try OutputFile.makeFolder(folder) }
     return Start(plan: plan, keys: keys, shard: shard, folder: URL(fileURLWithPath: folder))
   }
 
@@ -266,11 +266,11 @@ struct RunCommand: Command {
       if FileManager.default.fileExists(atPath: file.path) {
         let journal = try Journal.read(file)
         start.journal = journal
-        if case .runStart(let first)? = journal.events.first?.content {
-          start.shard = first.shard
-          if first.planHash != plan.hash {
+        if case .runStart(_, _, let hash, let shard)? = journal.events.first?.content {
+          start.shard = shard
+          if hash != plan.hash {
             throw RunDocumentError(
-              "the journal is of another plan (\(first.planHash.prefix(8)), plan.json is \(plan.hash.prefix(8)))")
+              "the journal is of another plan (\(hash.prefix(8)), plan.json is \(plan.hash.prefix(8)))")
           }
         }
       }
@@ -332,7 +332,7 @@ struct RunCommand: Command {
     } catch {
       throw CommandError(error.isIncomplete ? .incomplete : .badInput, error.message)
     }
-    try OutputFiles.makeFolder(out.path)
+    try OutputFile.makeFolder(out.path)
     for part in parts { try RunMerge.copyFiles(of: part, to: out) }
     try RunFiles(folder: out, host: context)
       .write(merged, drawsFigures: values.flag("plots") ?? true)

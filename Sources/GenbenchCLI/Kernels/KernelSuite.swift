@@ -101,7 +101,7 @@ struct KernelSuite {
       throw CommandError(
         .backendUnavailable, "the kernels '\(base.name)' don't have \(precision.rawValue) arithmetic on this CPU")
     }
-    try OutputFiles.makeFolder(folder.path)
+    try OutputFile.makeFolder(folder.path)
     let probe = MachineProbe.measure(threads: threads)
     let (order, calls) = try operators()
     let display = ProgressDisplay("kernels", total: order.count, console: context.console)
@@ -115,9 +115,9 @@ struct KernelSuite {
     }
     display.finish()
     let document = try json(rows, kernels: kernels, probe: probe)
-    try AtomicFile.write(document + "\n", to: folder.appendingPathComponent("kernels.json").path)
+    try OutputFile(folder.appendingPathComponent("kernels.json").path).write(document + "\n")
     let table = table(rows, kernels: kernels, probe: probe)
-    try AtomicFile.write(table, to: folder.appendingPathComponent("kernels.md").path)
+    try OutputFile(folder.appendingPathComponent("kernels.md").path).write(table)
     if drawsFigures, let probe { draw(rows, probe, kernels, context) }
     context.console.print(isJSON ? document : table.trimmingSpaces())
     context.console.say("Files are in \(folder.relativePath)")
@@ -236,14 +236,11 @@ struct KernelSuite {
         plot \(plots.joined(separator: ", \\\n  "))
         """)
     do {
-      switch try Gnuplot.draw(figure, in: folder, environment: context.environment) {
-      case .drawn: break
-      case .missing:
-        context.console.warn("gnuplot isn't installed, so kernels-roofline.png isn't drawn; its .gp and .dat are there")
-      case .failed(let reason): context.console.warn("gnuplot couldn't draw kernels-roofline: \(reason)")
+      if let complaint = try Gnuplot.draw(figure, in: folder, environment: context.environment).complaint(about: figure.name) {
+        context.console.warn(complaint)
       }
     } catch {
-      context.console.warn("\(folder.path): \(error.localizedDescription)")
+      context.console.warn("\(error)")
     }
   }
 }

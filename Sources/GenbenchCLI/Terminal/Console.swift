@@ -3,7 +3,7 @@ import Synchronization
 
 /// Where results (stdout) and talk (stderr) go.
 public final class Console: Sendable {
-  /// What the surroundings allow.
+  /// What the terminal can show.
   public struct Style: Sendable, Hashable {
     /// Whether stderr is a terminal that can redraw a line.
     public var isInteractive: Bool
@@ -31,25 +31,42 @@ public final class Console: Sendable {
     }
   }
 
-  /// What the surroundings allow.
+  /// What the terminal can show.
   public let style: Style
-  private let writeOut: @Sendable (String) -> Void
+  private let writeOut: @Sendable (String) -> Int32
   private let writeError: @Sendable (String) -> Void
   /// The progress line that stands at the end of the terminal now.
   private let transient = Mutex("")
+  private let failure = Mutex<Int32>(0)
 
-  /// Makes a console that writes to closures; by default to this process's streams.
-  public init(
-    style: Style, out: @escaping @Sendable (String) -> Void = { Console.write($0, toErrors: false) },
-    error: @escaping @Sendable (String) -> Void = { Console.write($0, toErrors: true) }
+  /// Makes a console that writes to this process's streams.
+  public convenience init(style: Style) {
+    self.init(style: style, checkedOut: { Console.write($0, toErrors: false) }, error: { _ = Console.write($0, toErrors: true) })
+  }
+
+  /// Makes a console that writes to closures.
+  public convenience init(style: Style, out: @escaping @Sendable (String) -> Void, error: @escaping @Sendable (String) -> Void) {
+    self.init(
+      style: style,
+      checkedOut: {
+        out($0)
+        return 0
+      }, error: error)
+  }
+
+  /// Makes a console whose writing of results gives 0, or the error's number.
+  init(
+    style: Style, checkedOut: @escaping @Sendable (String) -> Int32, error: @escaping @Sendable (String) -> Void
   ) {
     self.style = style
-    writeOut = out
+    writeOut = checkedOut
     writeError = error
   }
 
-  /// Writes to this process's stdout or stderr; what can't be written is lost.
-  public static func write(_ text: String, toErrors: Bool) {
+  /// Writes to this process's stdout or stderr.
+  ///
+  /// - Returns: 0, or the error's number.
+  static func write(_ text: String, toErrors: Bool) -> Int32 {
     let bytes = Array(text.utf8)
     var offset = 0
     while offset < bytes.count {
@@ -57,21 +74,32 @@ public final class Console: Sendable {
         Foundation.write(toErrors ? STDERR_FILENO : STDOUT_FILENO, $0.baseAddress, $0.count)
       }
       if count < 0, errno == EINTR { continue }
-      if count <= 0 { return }
+      if count <= 0 { return errno }
       offset += count
     }
+    return 0
+  }
+
+  /// Why results were lost; nil when none were, or nobody wanted them any more (a pipe that was closed).
+  var outputFailure: String? {
+    let code = failure.withLock { $0 }
+    return code == 0 || code == EPIPE ? nil : String(cString: strerror(code))
+  }
+
+  /// Writes a result; after one that was lost nothing more is written.
+  private func put(_ text: String) {
+    clearTransient()
+    failure.withLock { if $0 == 0 { $0 = writeOut(text) } }
   }
 
   /// Prints a result and a newline.
   public func print(_ text: String) {
-    clearTransient()
-    writeOut(text + "\n")
+    put(text + "\n")
   }
 
   /// Prints a result as it is.
   public func printRaw(_ text: String) {
-    clearTransient()
-    writeOut(text)
+    put(text)
   }
 
   /// Says something to the user.

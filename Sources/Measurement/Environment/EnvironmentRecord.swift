@@ -68,7 +68,7 @@ public struct EnvironmentRecord: Sendable, Hashable, Codable {
     }
   }
 
-  /// Walls around the process.
+  /// The limits of the container.
   public struct Container: Sendable, Hashable, Codable {
     /// 1 or 2.
     @NullEncoded public var cgroupVersion: Int?
@@ -118,7 +118,7 @@ public struct EnvironmentRecord: Sendable, Hashable, Codable {
   public var cpu: Processor
   /// The memory.
   public var memory: Memory
-  /// Walls around the process.
+  /// The limits of the container.
   public var container: Container
   /// Whether this is a virtual machine.
   @NullEncoded public var virtual: Bool?

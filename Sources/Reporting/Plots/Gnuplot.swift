@@ -83,6 +83,17 @@ public enum Gnuplot {
     case missing
     /// gnuplot refused; what it said.
     case failed(String)
+    /// gnuplot said that all was well, but a picture isn't there or isn't whole.
+    case cut(String)
+
+    /// What to tell the user; nil when the pictures are there.
+    public func complaint(about name: String) -> String? {
+      switch self {
+      case .drawn: nil
+      case .missing: "gnuplot isn't installed, so \(name).png isn't drawn; \(name).gp and \(name).dat are there for it"
+      case .failed(let reason), .cut(let reason): "gnuplot couldn't draw \(name): \(reason)"
+      }
+    }
   }
 
   /// Text as a gnuplot string: single quotes, within which only the quote itself is special.
@@ -105,12 +116,17 @@ public enum Gnuplot {
 
   /// Writes the script and the data of a figure and draws it.
   ///
-  /// - Throws: When the files can't be written; trouble with gnuplot is an outcome, not an error.
+  /// - Throws: `CheckpointError` `.unwritable` when the files can't be written; trouble with gnuplot is an outcome, not an error.
   public static func draw(_ figure: Figure, in folder: URL, environment: [String: String]) throws -> Outcome {
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    do { try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true) } catch {
+      throw CheckpointError(.unwritable, file: folder.path, "can't be made: \(error.localizedDescription)")
+    }
     let script = folder.appendingPathComponent(figure.name + ".gp")
-    try Data(figure.data.utf8).write(to: folder.appendingPathComponent(figure.name + ".dat"), options: .atomic)
-    try Data(figure.script.utf8).write(to: script, options: .atomic)
+    try AtomicFile.write(figure.data, to: folder.appendingPathComponent(figure.name + ".dat").path)
+    try AtomicFile.write(figure.script, to: script.path)
+    // A picture of an earlier drawing mustn't pass for this one's.
+    let pictures = ["png", "svg"].map { folder.appendingPathComponent("\(figure.name).\($0)") }
+    for picture in pictures { unlink(picture.path) }
     guard let executable = executable(environment: environment) else { return .missing }
     let process = Process()
     process.executableURL = executable
@@ -126,6 +142,17 @@ public enum Gnuplot {
     guard process.terminationStatus == 0 else {
       return .failed(said.isEmpty ? "exit \(process.terminationStatus)" : said.trimmingCharacters(in: .whitespacesAndNewlines))
     }
+    for picture in pictures where !isWhole(picture) {
+      return .cut("\(picture.lastPathComponent) isn't whole, as when the disk is full\(said.isEmpty ? "" : ": " + said)")
+    }
     return .drawn
+  }
+
+  /// Whether a picture is there up to its end mark.
+  private static func isWhole(_ picture: URL) -> Bool {
+    guard let data = FileManager.default.contents(atPath: picture.path) else { return false }
+    // A PNG ends with the chunk IEND, which is empty: its length, name and checksum.
+    let end = picture.pathExtension == "png" ? Data("IEND".utf8) + [0xAE, 0x42, 0x60, 0x82] : Data("</svg>".utf8)
+    return data.suffix(end.count + 8).range(of: end) != nil
   }
 }

@@ -12,7 +12,7 @@ public enum SweepFigures {
       return switch self {
       case .steps: parameters.steps.map { Double($0) }
       case .size: parameters.width.flatMap { width in parameters.height.map { Double(width * $0) } }
-      case .threads: parameters.engine.threads.map { Double($0) }
+      case .threads: parameters.settings.engine.threads.map { Double($0) }
       case .batch: parameters.batch.map { Double($0) }
       case .max_tokens: parameters.maxTokens.map { Double($0) }
       }
@@ -28,7 +28,7 @@ public enum SweepFigures {
       if self != .batch, let batch = parameters.batch, batch > 1 { parts.append("batch \(batch)") }
       if self != .max_tokens, let tokens = parameters.maxTokens { parts.append("\(tokens) tokens") }
       if runCase.scenario != .single { parts.append(runCase.scenario.rawValue) }
-      for (key, value) in parameters.settings.sorted(by: { $0.key < $1.key })
+      for (key, value) in parameters.settings.texts.sorted(by: { $0.key < $1.key })
       where key != rawValue && key != "precision" || value == "bf16" {
         parts.append("\(key) \(value)")
       }

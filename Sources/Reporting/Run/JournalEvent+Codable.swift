@@ -1,169 +1,152 @@
 extension JournalEvent: Codable {
-  private enum Kind: String, Codable {
-    case loaded, gate, warmup, sample, warning, beat
-    case runStart = "run_start"
-    case sessionStart = "session_start"
-    case caseStart = "case_start"
-    case caseEnd = "case_end"
-    case sessionEnd = "session_end"
-    case runEnd = "run_end"
-  }
+  /// A line as it stands in the file, whatever it tells.
+  private struct Line: Codable {
+    enum Kind: String, Codable {
+      case loaded, gate, warmup, sample, warning, beat
+      case runStart = "run_start"
+      case sessionStart = "session_start"
+      case caseStart = "case_start"
+      case caseEnd = "case_end"
+      case sessionEnd = "session_end"
+      case runEnd = "run_end"
+    }
 
-  private enum CodingKeys: String, CodingKey {
-    case schema, type, session, order, subject, key, pid, at, shard, parameters, record, ns, conformance, sample, spans, status,
-      reason, memory, conditions, artifacts, code
-    case tNs = "t_ns"
-    case runID = "run_id"
-    case planHash = "plan_hash"
-    case caseID = "case_id"
-    case peakBytes = "peak_bytes"
-    case baselineBytes = "baseline_bytes"
-    case overheadNs = "overhead_ns"
-  }
+    var schema = JournalEvent.schemaName
+    var type: Kind
+    var tNs: UInt64
+    var session, order, subject: Int?
+    var key, at, runID, planHash, caseID, reason: String?
+    var pid, code: Int32?
+    var ns, peakBytes, baselineBytes, overheadNs: UInt64?
+    var shard: RunDocument.Shard?
+    var parameters: RunCase.Parameters?
+    var record: RunSubject?
+    var conformance: RunCase.Conformance?
+    var sample: RunSession.Sample?
+    var spans: Spans?
+    var artifacts: [String]?
+    var status: RunCase.Status?
+    var memory: RunSession.MemoryTimeline?
+    var conditions: RunSession.ConditionsPair?
 
-  private typealias Reader = KeyedDecodingContainer<CodingKeys>
-  private typealias Writer = KeyedEncodingContainer<CodingKeys>
+    enum CodingKeys: String, CodingKey {
+      case schema, type, session, order, subject, key, pid, at, shard, parameters, record, ns, conformance, sample, spans, status,
+        reason, memory, conditions, artifacts, code
+      case tNs = "t_ns"
+      case runID = "run_id"
+      case planHash = "plan_hash"
+      case caseID = "case_id"
+      case peakBytes = "peak_bytes"
+      case baselineBytes = "baseline_bytes"
+      case overheadNs = "overhead_ns"
+    }
+
+    /// What a line of this type must have.
+    func need<Value>(_ value: Value?, _ key: CodingKeys) throws -> Value {
+      guard let value else { throw RunDocumentError("a line of type \(type.rawValue) without '\(key.stringValue)'") }
+      return value
+    }
+  }
 
   /// Reads a line.
   ///
-  /// - Throws: ``RunDocumentError`` for another schema.
+  /// - Throws: ``RunDocumentError`` for another schema, or when the line lacks something.
   public init(from decoder: any Decoder) throws {
-    let line = try decoder.container(keyedBy: CodingKeys.self)
-    let schema = try line.decode(String.self, forKey: .schema)
+    struct Header: Decodable { var schema: String }
+    let schema = try Header(from: decoder).schema
     guard schema == Self.schemaName else { throw RunDocumentError("expected \(Self.schemaName), found \(schema)") }
-    tNs = try line.decode(UInt64.self, forKey: .tNs)
-    let kind = try line.decode(Kind.self, forKey: .type)
-    switch kind {
+    let line = try Line(from: decoder)
+    tNs = line.tNs
+    func ofSession(_ event: SessionEvent) throws -> Content {
+      .session(
+        Process(
+          session: try line.need(line.session, .session), subject: try line.need(line.subject, .subject), order: line.order ?? 0),
+        event)
+    }
+    func ofCase(_ event: CaseEvent) throws -> Content { try ofSession(.ofCase(try line.need(line.key, .key), event)) }
+    switch line.type {
     case .runStart:
       content = .runStart(
-        RunStart(
-          runID: try line.decode(String.self, forKey: .runID), at: try line.decode(String.self, forKey: .at),
-          planHash: try line.decode(String.self, forKey: .planHash),
-          shard: try line.decodeIfPresent(RunDocument.Shard.self, forKey: .shard)))
-    case .runEnd:
-      content = .runEnd(
-        .init(
-          code: try line.decode(Int32.self, forKey: .code), reason: try line.decodeIfPresent(String.self, forKey: .reason)))
-    case .sessionStart, .loaded, .beat, .sessionEnd, .gate, .caseStart, .warmup, .sample, .warning, .caseEnd:
-      let process = Process(
-        session: try line.decode(Int.self, forKey: .session), subject: try line.decode(Int.self, forKey: .subject),
-        order: try line.decodeIfPresent(Int.self, forKey: .order) ?? 0)
-      content = .session(process, try Self.sessionEvent(kind, line))
-    }
-  }
-
-  private static func sessionEvent(_ kind: Kind, _ line: Reader) throws -> SessionEvent {
-    switch kind {
-    case .sessionStart:
-      return .start(pid: try line.decode(Int32.self, forKey: .pid), at: try line.decode(String.self, forKey: .at))
-    case .loaded:
-      return .loaded(try line.decode(RunSubject.self, forKey: .record), ns: try line.decode(UInt64.self, forKey: .ns))
-    case .beat: return .beat
-    case .sessionEnd, .runStart, .runEnd: return .end
-    case .gate, .caseStart, .warmup, .sample, .warning, .caseEnd:
-      return .ofCase(try line.decode(String.self, forKey: .key), try caseEvent(kind, line))
-    }
-  }
-
-  private static func caseEvent(_ kind: Kind, _ line: Reader) throws -> CaseEvent {
-    switch kind {
-    case .gate: return .gate(try line.decode(RunCase.Conformance.self, forKey: .conformance))
+        runID: try line.need(line.runID, .runID), at: try line.need(line.at, .at),
+        planHash: try line.need(line.planHash, .planHash), shard: line.shard)
+    case .runEnd: content = .runEnd(.init(code: try line.need(line.code, .code), reason: line.reason))
+    case .sessionStart: content = try ofSession(.start(pid: line.need(line.pid, .pid), at: line.need(line.at, .at)))
+    case .loaded: content = try ofSession(.loaded(line.need(line.record, .record), ns: line.need(line.ns, .ns)))
+    case .beat: content = try ofSession(.beat)
+    case .sessionEnd: content = try ofSession(.end)
+    case .gate: content = try ofCase(.gate(line.need(line.conformance, .conformance)))
     case .caseStart:
-      return .start(
-        CaseStart(
-          caseID: try line.decode(String.self, forKey: .caseID),
-          parameters: try line.decode(RunCase.Parameters.self, forKey: .parameters),
-          loadNs: try line.decodeIfPresent(UInt64.self, forKey: .ns),
-          baselineBytes: try line.decodeIfPresent(UInt64.self, forKey: .baselineBytes),
-          overheadNs: try line.decodeIfPresent(UInt64.self, forKey: .overheadNs)))
-    case .warmup: return .warmup(ns: try line.decode(UInt64.self, forKey: .ns))
+      content = try ofCase(
+        .start(
+          caseID: line.need(line.caseID, .caseID), parameters: line.need(line.parameters, .parameters), loadNs: line.ns,
+          baselineBytes: line.baselineBytes, overheadNs: line.overheadNs))
+    case .warmup: content = try ofCase(.warmup(ns: line.need(line.ns, .ns)))
     case .sample:
-      return .sample(
-        try line.decode(RunSession.Sample.self, forKey: .sample), try line.decode(Spans.self, forKey: .spans),
-        artifacts: try line.decodeIfPresent([String].self, forKey: .artifacts) ?? [])
-    case .warning: return .warning(try line.decode(String.self, forKey: .reason))
-    default:
-      var end = CaseEnd(
-        try line.decode(RunCase.Status.self, forKey: .status), reason: try line.decodeIfPresent(String.self, forKey: .reason))
-      end.memory = try line.decodeIfPresent(RunSession.MemoryTimeline.self, forKey: .memory)
-      end.peakBytes = try line.decodeIfPresent(UInt64.self, forKey: .peakBytes)
-      end.conditions = try line.decodeIfPresent(RunSession.ConditionsPair.self, forKey: .conditions)
-      return .end(end)
+      content = try ofCase(
+        .sample(line.need(line.sample, .sample), line.need(line.spans, .spans), artifacts: line.artifacts ?? []))
+    case .warning: content = try ofCase(.warning(line.need(line.reason, .reason)))
+    case .caseEnd:
+      var end = CaseEnd(try line.need(line.status, .status), reason: line.reason)
+      (end.memory, end.peakBytes, end.conditions) = (line.memory, line.peakBytes, line.conditions)
+      content = try ofCase(.end(end))
     }
   }
 
   /// Writes a line.
   public func encode(to encoder: any Encoder) throws {
-    var line = encoder.container(keyedBy: CodingKeys.self)
-    try line.encode(Self.schemaName, forKey: .schema)
-    try line.encode(tNs, forKey: .tNs)
+    var line = Line(type: .beat, tNs: tNs)
     switch content {
-    case .runStart(let start):
-      try line.encode(Kind.runStart, forKey: .type)
-      try line.encode(start.runID, forKey: .runID)
-      try line.encode(start.at, forKey: .at)
-      try line.encode(start.planHash, forKey: .planHash)
-      try line.encodeIfPresent(start.shard, forKey: .shard)
+    case .runStart(let runID, let at, let planHash, let shard):
+      line.type = .runStart
+      (line.runID, line.at, line.planHash, line.shard) = (runID, at, planHash, shard)
     case .runEnd(let exit):
-      try line.encode(Kind.runEnd, forKey: .type)
-      try line.encode(exit.code, forKey: .code)
-      try line.encodeIfPresent(exit.reason, forKey: .reason)
+      line.type = .runEnd
+      (line.code, line.reason) = (exit.code, exit.reason)
     case .session(let process, let event):
-      try line.encode(process.session, forKey: .session)
-      try line.encode(process.subject, forKey: .subject)
-      try line.encode(process.order, forKey: .order)
-      try Self.encode(event, to: &line)
+      (line.session, line.subject, line.order) = (process.session, process.subject, process.order)
+      Self.fill(&line, event)
     }
+    try line.encode(to: encoder)
   }
 
-  private static func encode(_ event: SessionEvent, to line: inout Writer) throws {
+  private static func fill(_ line: inout Line, _ event: SessionEvent) {
     switch event {
+    case .beat: line.type = .beat
+    case .end: line.type = .sessionEnd
     case .start(let pid, let at):
-      try line.encode(Kind.sessionStart, forKey: .type)
-      try line.encode(pid, forKey: .pid)
-      try line.encode(at, forKey: .at)
+      line.type = .sessionStart
+      (line.pid, line.at) = (pid, at)
     case .loaded(let record, let ns):
-      try line.encode(Kind.loaded, forKey: .type)
-      try line.encode(record, forKey: .record)
-      try line.encode(ns, forKey: .ns)
-    case .beat: try line.encode(Kind.beat, forKey: .type)
-    case .end: try line.encode(Kind.sessionEnd, forKey: .type)
+      line.type = .loaded
+      (line.record, line.ns) = (record, ns)
     case .ofCase(let key, let event):
-      try line.encode(key, forKey: .key)
-      try encode(event, to: &line)
+      line.key = key
+      fill(&line, event)
     }
   }
 
-  private static func encode(_ event: CaseEvent, to line: inout Writer) throws {
+  private static func fill(_ line: inout Line, _ event: CaseEvent) {
     switch event {
     case .gate(let verdict):
-      try line.encode(Kind.gate, forKey: .type)
-      try line.encode(verdict, forKey: .conformance)
-    case .start(let start):
-      try line.encode(Kind.caseStart, forKey: .type)
-      try line.encode(start.caseID, forKey: .caseID)
-      try line.encode(start.parameters, forKey: .parameters)
-      try line.encodeIfPresent(start.loadNs, forKey: .ns)
-      try line.encodeIfPresent(start.baselineBytes, forKey: .baselineBytes)
-      try line.encodeIfPresent(start.overheadNs, forKey: .overheadNs)
+      line.type = .gate
+      line.conformance = verdict
+    case .start(let caseID, let parameters, let loadNs, let baselineBytes, let overheadNs):
+      line.type = .caseStart
+      (line.caseID, line.parameters, line.ns) = (caseID, parameters, loadNs)
+      (line.baselineBytes, line.overheadNs) = (baselineBytes, overheadNs)
     case .warmup(let ns):
-      try line.encode(Kind.warmup, forKey: .type)
-      try line.encode(ns, forKey: .ns)
+      line.type = .warmup
+      line.ns = ns
     case .sample(let sample, let spans, let artifacts):
-      try line.encode(Kind.sample, forKey: .type)
-      try line.encode(sample, forKey: .sample)
-      try line.encode(spans, forKey: .spans)
-      if !artifacts.isEmpty { try line.encode(artifacts, forKey: .artifacts) }
+      line.type = .sample
+      (line.sample, line.spans, line.artifacts) = (sample, spans, artifacts.isEmpty ? nil : artifacts)
     case .warning(let text):
-      try line.encode(Kind.warning, forKey: .type)
-      try line.encode(text, forKey: .reason)
+      line.type = .warning
+      line.reason = text
     case .end(let end):
-      try line.encode(Kind.caseEnd, forKey: .type)
-      try line.encode(end.status, forKey: .status)
-      try line.encodeIfPresent(end.reason, forKey: .reason)
-      try line.encodeIfPresent(end.memory, forKey: .memory)
-      try line.encodeIfPresent(end.peakBytes, forKey: .peakBytes)
-      try line.encodeIfPresent(end.conditions, forKey: .conditions)
+      line.type = .caseEnd
+      (line.status, line.reason, line.memory) = (end.status, end.reason, end.memory)
+      (line.peakBytes, line.conditions) = (end.peakBytes, end.conditions)
     }
   }
 }

@@ -10,32 +10,12 @@ public struct JournalEvent: Sendable, Hashable {
 
   /// What happened.
   public enum Content: Sendable, Hashable {
-    /// The run began, or was resumed.
-    case runStart(RunStart)
+    /// The run began, or was resumed: its id, when (RFC 3339 in UTC), the plan's hash, the part that is measured (nil is all).
+    case runStart(runID: String, at: String, planHash: String, shard: RunDocument.Shard?)
     /// Something in a session's process.
     case session(Process, SessionEvent)
     /// The run ended.
     case runEnd(RunDocument.Exit)
-  }
-
-  /// The beginning of a run.
-  public struct RunStart: Sendable, Hashable {
-    /// The run's id.
-    public var runID: String
-    /// When, RFC 3339 in UTC.
-    public var at: String
-    /// The plan's hash.
-    public var planHash: String
-    /// The part of the plan that is measured; nil is all.
-    public var shard: RunDocument.Shard?
-
-    /// Makes a record.
-    public init(runID: String, at: String, planHash: String, shard: RunDocument.Shard? = nil) {
-      self.runID = runID
-      self.at = at
-      self.planHash = planHash
-      self.shard = shard
-    }
   }
 
   /// The process of a session.
@@ -73,8 +53,10 @@ public struct JournalEvent: Sendable, Hashable {
   public enum CaseEvent: Sendable, Hashable {
     /// The results of the configuration were judged.
     case gate(RunCase.Conformance)
-    /// It began.
-    case start(CaseStart)
+    /// It began: the case's id, now that the model's defaults are known, what is asked of the backend, how long the load took, the
+    /// resident size before it, what the harness costs a request.
+    case start(
+      caseID: String, parameters: RunCase.Parameters, loadNs: UInt64?, baselineBytes: UInt64?, overheadNs: UInt64?)
     /// A request that isn't counted took so long.
     case warmup(ns: UInt64)
     /// A request that is.
@@ -83,32 +65,6 @@ public struct JournalEvent: Sendable, Hashable {
     case warning(String)
     /// It ended in this session, well or not.
     case end(CaseEnd)
-  }
-
-  /// The beginning of a case.
-  public struct CaseStart: Sendable, Hashable {
-    /// The case's id, now that the model's defaults are known.
-    public var caseID: String
-    /// What is asked of the backend.
-    public var parameters: RunCase.Parameters
-    /// How long the load took.
-    public var loadNs: UInt64?
-    /// The resident size before anything was loaded.
-    public var baselineBytes: UInt64?
-    /// What the harness costs a request.
-    public var overheadNs: UInt64?
-
-    /// Makes a record.
-    public init(
-      caseID: String, parameters: RunCase.Parameters, loadNs: UInt64? = nil, baselineBytes: UInt64? = nil,
-      overheadNs: UInt64? = nil
-    ) {
-      self.caseID = caseID
-      self.parameters = parameters
-      self.loadNs = loadNs
-      self.baselineBytes = baselineBytes
-      self.overheadNs = overheadNs
-    }
   }
 
   /// The end of a case in a session.

@@ -87,3 +87,28 @@ public struct EngineSettings: Sendable, Hashable {
     reducesMemory = texts["reduce_memory"] == "true"
   }
 }
+
+/// What was set of a case, beyond its size, steps, scheduler and guidance; one object of texts in files.
+public struct CaseSettings: Sendable, Hashable, Codable {
+  /// How the engine was set up.
+  public var engine: EngineSettings
+  /// What else was asked of it.
+  public var request: RequestSettings
+
+  /// The texts of files.
+  var texts: [String: String] { engine.texts.merging(request.texts) { $1 } }
+
+  init(engine: EngineSettings, request: RequestSettings) {
+    self.engine = engine
+    self.request = request
+  }
+
+  /// Reads an object of texts.
+  public init(from decoder: any Decoder) throws {
+    let texts = try [String: String](from: decoder)
+    self.init(engine: EngineSettings(texts: texts), request: RequestSettings(texts: texts))
+  }
+
+  /// Writes an object of texts.
+  public func encode(to encoder: any Encoder) throws { try texts.encode(to: encoder) }
+}

@@ -33,10 +33,10 @@ public struct RunAssembler: Sendable {
   /// Takes the next event.
   public mutating func add(_ event: JournalEvent) {
     switch event.content {
-    case .runStart(let start):
-      runID = runID ?? start.runID
-      shard = shard ?? start.shard
-      startedAt = startedAt ?? start.at
+    case .runStart(let id, let at, _, let part):
+      runID = runID ?? id
+      shard = shard ?? part
+      startedAt = startedAt ?? at
     case .runEnd: break
     case .session(let process, let event):
       switch event {
@@ -65,13 +65,13 @@ public struct RunAssembler: Sendable {
     case .gate(let verdict):
       verdicts[subject, default: [:]][key] = verdict
       return
-    case .start(let start):
-      ids[place] = start.caseID
-      parameters[place] = start.parameters
+    case .start(let caseID, let parameters, let loadNs, let baselineBytes, let overheadNs):
+      ids[place] = caseID
+      self.parameters[place] = parameters
       // A resumed session keeps the load of its first process.
-      session.loadNs = session.loadNs ?? start.loadNs
-      session.baselineBytes = session.baselineBytes ?? start.baselineBytes
-      session.overheadNs = session.overheadNs ?? start.overheadNs
+      session.loadNs = session.loadNs ?? loadNs
+      session.baselineBytes = session.baselineBytes ?? baselineBytes
+      session.overheadNs = session.overheadNs ?? overheadNs
     case .warmup(let ns): session.warmupNs.append(ns)
     case .sample(var sample, _, let files):
       sample.index = session.samples.count

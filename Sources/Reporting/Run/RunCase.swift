@@ -41,13 +41,8 @@ public struct RunCase: Sendable, Hashable, Codable {
     @NullEncoded public var batch: Int?
     /// The most tokens of an answer.
     @NullEncoded public var maxTokens: Int?
-    /// How the engine was set up.
-    public var engine: EngineSettings
-    /// What else was asked.
-    public var request: RequestSettings
-
-    /// The settings of engine and request by their names.
-    public var settings: [String: String] { engine.texts.merging(request.texts) { $1 } }
+    /// What else was set.
+    public var settings: CaseSettings
 
     private enum CodingKeys: String, CodingKey {
       case steps, width, height, guidance, scheduler, seed, batch, settings
@@ -60,8 +55,7 @@ public struct RunCase: Sendable, Hashable, Codable {
       seed: UInt64? = nil, batch: Int? = nil, maxTokens: Int? = nil, engine: EngineSettings = EngineSettings(),
       request: RequestSettings = RequestSettings()
     ) {
-      self.engine = engine
-      self.request = request
+      settings = CaseSettings(engine: engine, request: request)
       self.steps = steps
       self.width = width
       self.height = height
@@ -70,36 +64,6 @@ public struct RunCase: Sendable, Hashable, Codable {
       self.seed = seed
       self.batch = batch
       self.maxTokens = maxTokens
-    }
-
-    /// Reads parameters; the settings of engine and request are one object of texts.
-    public init(from decoder: any Decoder) throws {
-      let container = try decoder.container(keyedBy: CodingKeys.self)
-      let texts = try container.decode([String: String].self, forKey: .settings)
-      engine = EngineSettings(texts: texts)
-      request = RequestSettings(texts: texts)
-      _steps = try container.decode(NullEncoded<Int>.self, forKey: .steps)
-      _width = try container.decode(NullEncoded<Int>.self, forKey: .width)
-      _height = try container.decode(NullEncoded<Int>.self, forKey: .height)
-      _guidance = try container.decode(NullEncoded<Double>.self, forKey: .guidance)
-      _scheduler = try container.decode(NullEncoded<String>.self, forKey: .scheduler)
-      _seed = try container.decode(NullEncoded<UInt64>.self, forKey: .seed)
-      _batch = try container.decode(NullEncoded<Int>.self, forKey: .batch)
-      _maxTokens = try container.decode(NullEncoded<Int>.self, forKey: .maxTokens)
-    }
-
-    /// Writes them so.
-    public func encode(to encoder: any Encoder) throws {
-      var container = encoder.container(keyedBy: CodingKeys.self)
-      try container.encode(settings, forKey: .settings)
-      try container.encode(_steps, forKey: .steps)
-      try container.encode(_width, forKey: .width)
-      try container.encode(_height, forKey: .height)
-      try container.encode(_guidance, forKey: .guidance)
-      try container.encode(_scheduler, forKey: .scheduler)
-      try container.encode(_seed, forKey: .seed)
-      try container.encode(_batch, forKey: .batch)
-      try container.encode(_maxTokens, forKey: .maxTokens)
     }
   }
 

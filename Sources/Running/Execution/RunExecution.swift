@@ -38,9 +38,8 @@ package struct RunExecution {
     for event in resumed?.events ?? [] { assembler.add(event) }
     let begun = JournalEvent(
       .runStart(
-        .init(
-          runID: assembler.runID ?? RunDocument.makeRunID(date: date, using: &random), at: RunDocument.timestamp(date),
-          planHash: plan.hash, shard: shard)), tNs: 0)
+        runID: assembler.runID ?? RunDocument.makeRunID(date: date, using: &random),
+        at: RunDocument.timestamp(date), planHash: plan.hash, shard: shard), tNs: 0)
     try writer.append(begun)
     assembler.add(begun)
     warnOfFaults()

@@ -23,17 +23,8 @@ package struct RunFiles {
     guard drawsFigures else { return }
     let plots = folder.appendingPathComponent("plots")
     for figure in [RunFigures.stepTimes(run), RunFigures.memory(run)].compactMap({ $0 }) {
-      do {
-        switch try Gnuplot.draw(figure, in: plots, environment: host.environment) {
-        case .drawn: break
-        case .missing:
-          host.warn(
-            "gnuplot isn't installed, so \(figure.name).png isn't drawn; \(plots.path)/\(figure.name).gp and .dat are there for it"
-          )
-        case .failed(let reason): host.warn("gnuplot couldn't draw \(figure.name): \(reason)")
-        }
-      } catch {
-        throw CommandError(.cannotWrite, "\(plots.path): \(error.localizedDescription)")
+      if let complaint = try Gnuplot.draw(figure, in: plots, environment: host.environment).complaint(about: figure.name) {
+        host.warn(complaint)
       }
     }
   }

@@ -34,7 +34,9 @@ struct AccuracyGate {
     }
   }
 
-  private var policy: String { plan.gate == .reference ? "reference-kernels" : golden.map { "golden:\($0.id)" } ?? "none" }
+  private var policy: String {
+    plan.gate == .reference ? "reference-kernels" : (try? golden()).map { "golden:\($0.id)" } ?? "none"
+  }
 
   private func notJudged(_ why: String) -> RunCase.Conformance { Conformance(.notJudged, policy: "none", detail: why) }
 
@@ -45,14 +47,14 @@ struct AccuracyGate {
   }
 
   /// The goldens that were made with the subject's very files.
-  private var goldens: [GoldenCase] {
+  private func goldens() throws -> [GoldenCase] {
     guard subject.isFixture, let folder = ProjectHome.fixtures(explicit: fixtures, environment: host.environment) else {
       return []
     }
     let own = URL(fileURLWithPath: subject.path).resolvingSymlinksInPath().path
-    return ["small-models", subject.isText ? "vlm" : "pipelines"].flatMap { area in
-      (try? ProjectHome.cases(in: "\(area)/\(subject.name)", fixtures: folder)) ?? []
-    }.filter { golden in
+    return try ["small-models", subject.isText ? "vlm" : "pipelines"].map { "\($0)/\(subject.name)" }.filter { area in
+      FileManager.default.fileExists(atPath: folder.appendingPathComponent(area).path)
+    }.flatMap { try ProjectHome.cases(in: $0, fixtures: folder) }.filter { golden in
       guard let model = try? golden.attributes(ModelAttribute.self).model else { return false }
       let path = folder.appendingPathComponent(model).resolvingSymlinksInPath().path
       return own == path || own.hasPrefix(path + "/")
@@ -60,8 +62,8 @@ struct AccuracyGate {
   }
 
   /// The golden that is nearest to the case: its scheduler where there is one, else the model's own.
-  private var golden: GoldenCase? {
-    let cases = goldens
+  private func golden() throws -> GoldenCase? {
+    let cases = try goldens()
     if subject.isText {
       return cases.first { golden in
         guard let text = try? golden.attributes(TextAttributes.self) else { return false }
@@ -77,7 +79,7 @@ struct AccuracyGate {
     guard subject.isFixture else {
       return notJudged("there are no goldens of this model; --gate reference compares it with plain loops")
     }
-    guard let golden else { return notJudged("the fixtures have no golden for it") }
+    guard let golden = try golden() else { return notJudged("the fixtures have no golden for it") }
     if subject.isText {
       guard loaded.info.capabilities.contains(.imageUnderstanding) else {
         return notJudged("the engine sees no images, the golden has one")
@@ -136,17 +138,17 @@ struct AccuracyGate {
   /// Makes one image of the case with the measured engine and with the plain kernels, from the same noise.
   private func judgeByReference() async throws -> RunCase.Conformance {
     let specification = BackendSpecification(kind: .reference, kernels: .reference, isFaultless: true)
-    let yardstick = try await host.makeBackend(specification)
+    let reference = try await host.makeBackend(specification)
     let control = GenerationControl(cancellation: host.cancellation)
     var load = loaded.request
     load.precision = "f32"
     load.reduceMemory = false
-    let model = try await yardstick.load(load, control: control)
+    let model = try await reference.load(load, control: control)
     let verdict: RunCase.Conformance
     if subject.isText {
       var request = TextRequest(model: model.id, prompt: plan.questions.first ?? "hello", maxTokens: 8)
       if model.capabilities.contains(.imageUnderstanding) { request.image = TestPicture.draw(width: 64, height: 48) }
-      let expected = try await yardstick.generateText(request, control: control).ids
+      let expected = try await reference.generateText(request, control: control).ids
       request.model = loaded.info.id
       let seen = try await loaded.engine.generateText(request, control: control).ids
       verdict =
@@ -161,7 +163,7 @@ struct AccuracyGate {
       request.guidanceScale = planned.guidance
       request.seed = plan.seed
       request.checksSafety = false
-      let expected = try await yardstick.generateImages(request, control: control).images.first?.bitmap
+      let expected = try await reference.generateImages(request, control: control).images.first?.bitmap
       request.model = loaded.info.id
       let seen = try await loaded.engine.generateImages(request, control: control).images.first?.bitmap
       guard let expected, let seen, expected.width == seen.width, expected.height == seen.height else {
@@ -169,7 +171,7 @@ struct AccuracyGate {
       }
       verdict = try judgeImage(seen.unitValues, expected.unitValues, "plain loops")
     }
-    await yardstick.unload(model.id)
+    await reference.unload(model.id)
     return verdict
   }
 

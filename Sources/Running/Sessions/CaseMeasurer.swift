@@ -39,7 +39,7 @@ struct CaseMeasurer {
     try tellStart(image)
     let folder = runner.assignment.folder
     if plan.keepsImages, !subject.isText {
-      try OutputFiles.makeFolder(URL(fileURLWithPath: folder).appendingPathComponent(imageFolder).path)
+      try OutputFile.makeFolder(URL(fileURLWithPath: folder).appendingPathComponent(imageFolder).path)
     }
     var lastStepNs: UInt64 = 1_000_000
     let warmups = planned.scenario == .cold ? 0 : plan.effort.warmups
@@ -109,9 +109,8 @@ struct CaseMeasurer {
     }
     try tell(
       .start(
-        .init(
-          caseID: caseID, parameters: parameters, loadNs: loaded.loadNs, baselineBytes: loaded.baselineBytes,
-          overheadNs: loaded.overheadNs)))
+        caseID: caseID, parameters: parameters, loadNs: loaded.loadNs, baselineBytes: loaded.baselineBytes,
+        overheadNs: loaded.overheadNs))
   }
 
   /// The model's name in ids: that of the key, which sides share.

@@ -70,7 +70,7 @@ class Protocol:
     command = None
 
     def setUp(self):
-        self.client = Client(self.command, timeout=20, errors=subprocess.DEVNULL)
+        self.client = Client(self.command, timeout=300, errors=subprocess.DEVNULL)
         self.addCleanup(self.client.close)
 
     def load(self):
@@ -92,11 +92,11 @@ class Protocol:
         model = self.load()
         self.client.send("generate_images", model=model, prompt="x", steps=500)
         self.client.child.stdin.close()
-        self.assertEqual(self.client.child.wait(timeout=10), 0)
+        self.assertEqual(self.client.child.wait(timeout=300), 0)
 
     def test_hello_comes_first_and_once(self):
         self.fails("invalid_input", "hello", protocols=[PROTOCOL], exchange=self.client.folder)
-        other = Client(self.command, timeout=20, greet=False)
+        other = Client(self.command, timeout=300, greet=False)
         try:
             for kind, values, code in [
                 ("load", {"path": HERE}, "invalid_input"),
