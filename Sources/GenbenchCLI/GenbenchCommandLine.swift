@@ -48,7 +48,7 @@ public enum GenbenchCommandLine {
         console.print(text)
         status = .success
       case .command(let command, _):
-        status = try await command.run(context)
+        status = try await ModelLocation.$leases.withValue(ModelLocation.Leases()) { try await command.run(context) }
       }
     } catch let error where error is UsageError || error is SettingError {
       let error = error as? UsageError ?? UsageError("\(error)")
