@@ -1,5 +1,6 @@
 import Checkpoints
 import Conformance
+import ConformanceDoubles
 import Foundation
 import ModelRegistry
 import TestSupport
@@ -167,7 +168,7 @@ struct HardenedStoreTests {
     store.server.put(
       "/half.bin",
       {
-        var half = ModelServer.Resource(resource)
+        var half = ServedFile(resource)
         half.faults = [.cut(afterBytes: 300_000)]
         return half
       }())

@@ -1,4 +1,5 @@
 import Conformance
+import ConformanceDoubles
 import Foundation
 import ModelRegistry
 import TestSupport
@@ -15,7 +16,7 @@ struct HostileArchiveTests {
   }
 
   private func download(_ archive: Data, format: ArchiveFormat = .zip) async throws -> ModelDescriptor {
-    store.server.put("/archive", ModelServer.Resource(archive))
+    store.server.put("/archive", ServedFile(archive))
     try registry.registerModel(
       id: "m", name: "m", url: store.server.url("/archive"), framework: .diffusers, modality: .imageGeneration,
       artifactType: .archive(format, structure: .unknown))
@@ -101,7 +102,7 @@ struct HostileArchiveTests {
 
   @Test func anExtractionStopsAtTheNextEntry() async throws {
     let entries = [("model_index.json", Data("{}".utf8))] + (0..<20_000).map { ("d/\($0)", Data()) }
-    store.server.put("/archive", ModelServer.Resource(RawTar.archive(entries)))
+    store.server.put("/archive", ServedFile(RawTar.archive(entries)))
     try registry.registerModel(
       id: "m", name: "m", url: store.server.url("/archive"), framework: .diffusers, modality: .imageGeneration,
       artifactType: .archive(.tar, structure: .unknown))
