@@ -56,7 +56,9 @@ public enum GenbenchCommandLine {
       case .command(let command, _):
         // A reader that waits for a stream gives up when the work is cancelled.
         let cancellation = context.cancellation
-        status = try await InputFile.$isCancelled.withValue({ cancellation.isCancelled }) { try await command.run(context) }
+        status = try await InputFile.$isCancelled.withValue({ cancellation.isCancelled }) {
+          try await ModelLocation.$leases.withValue(ModelLocation.Leases()) { try await command.run(context) }
+        }
       }
     } catch let error where error is UsageError || error is SettingError {
       let error = error as? UsageError ?? UsageError("\(error)")

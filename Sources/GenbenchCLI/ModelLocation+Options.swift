@@ -35,8 +35,13 @@ extension ModelLocation {
         + "file, or an id of `genbench models list`")
   }
 
-  /// The leases of the models that this process uses: they aren't deleted before it ends.
-  private static let leases = Mutex<[ModelLease]>([])
+  /// The leases of the models that a command uses: they aren't deleted before it ends.
+  final class Leases: Sendable {
+    fileprivate let held = Mutex<[ModelLease]>([])
+  }
+
+  /// The running command's.
+  @TaskLocal static var leases = Leases()
 
   /// - Throws: ``RegistryError`` `inUse` while the model is being deleted.
   private static func hold(_ id: String, of registry: ModelRegistry) throws {
@@ -46,7 +51,7 @@ extension ModelLocation {
       if error.code == .storageFailed { return }
       throw error
     }
-    leases.withLock { $0.append(lease) }
+    leases.held.withLock { $0.append(lease) }
   }
 
   /// An address without its password; anything else as it is.

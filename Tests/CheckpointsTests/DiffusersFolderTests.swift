@@ -230,7 +230,7 @@ typealias ExpectedWeights = [String: [String: String]]
     expect(.missing, "nothing there", folder.path("absent"))
     expect(.missing, "no model_index.json", folder.url.path)
     expect(.unsupported, "neither safetensors nor GGUF", try folder.write(Array("hello, world".utf8), to: "notes.txt"))
-    expect(.unsupported, "neither", try folder.write([], to: "empty"))
+    expect(.invalid, "is empty", try folder.write([], to: "empty"))
     expect(.unsupported, "weights_only=True", try folder.write([0x80, 2, 0x8A, 0x0A], to: "old.ckpt"))
     expect(.unsupported, "weights_only=True", try folder.write(Array("PK\u{3}\u{4}archive/".utf8), to: "model.ckpt"))
     expect(.unsupported, "unpack it", try folder.write(Array("PK\u{3}\u{4}unet.mlmodelc/".utf8), to: "model.zip"))

@@ -92,7 +92,7 @@ import Testing
       expectFailure(.invalid, "") { _ = try open("{}  ", length: length) }
     }
     expectFailure(.invalid, "truncated") { _ = try SafetensorsFile(path: folder.write([1, 2, 3], to: "short")) }
-    expectFailure(.invalid, "truncated") { _ = try SafetensorsFile(path: folder.write([], to: "empty")) }
+    expectFailure(.invalid, "is empty") { _ = try SafetensorsFile(path: folder.write([], to: "empty")) }
     expectFailure(.missing, "can't be opened") { _ = try SafetensorsFile(path: folder.path("absent")) }
     expectFailure(.invalid, "a file was expected") { _ = try SafetensorsFile(path: folder.url.path) }
   }

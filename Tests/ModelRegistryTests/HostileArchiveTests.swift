@@ -119,27 +119,39 @@ struct HostileArchiveTests {
 
 /// Tar archives of any name, written by hand: libarchive wouldn't write them.
 enum RawTar {
+  /// A head without name and size, its sum's place filled with spaces, and its sum.
+  private static let head: (bytes: [UInt8], sum: Int) = {
+    var head = [UInt8](repeating: 0, count: 512)
+    for (text, offset) in [("0000644\u{0}0000000\u{0}0000000\u{0}", 100), ("00000000000        ", 136), ("ustar\u{0}00", 257)] {
+      head.replaceSubrange(offset..<(offset + text.utf8.count), with: Array(text.utf8))
+    }
+    for index in 148..<156 { head[index] = 32 }
+    return (head, head.reduce(0) { $0 + Int($1) })
+  }()
+
   static func archive(_ entries: [(name: String, content: Data)]) -> Data {
-    var data = Data()
+    var data = Data(capacity: entries.count * 512)
     for (name, content) in entries {
-      var head = [UInt8](repeating: 0, count: 512)
-      func put(_ text: String, at offset: Int) {
-        head.replaceSubrange(offset..<(offset + text.utf8.count), with: Array(text.utf8))
+      var (head, sum) = head
+      func put(_ text: some Sequence<UInt8>, at offset: Int) {
+        for (index, byte) in text.enumerated() {
+          head[offset + index] = byte
+          sum += Int(byte)
+        }
       }
-      put(String(String.UnicodeScalarView(name.unicodeScalars.prefix(90))), at: 0)
-      put("0000644\u{0}0000000\u{0}0000000\u{0}", at: 100)
-      let size = String(content.count, radix: 8)
-      put(String(repeating: "0", count: 11 - size.utf8.count) + size + " ", at: 124)
-      put("00000000000        ", at: 136)
-      head[156] = name.hasSuffix("/") ? UInt8(ascii: "5") : UInt8(ascii: "0")
-      put("ustar\u{0}00", at: 257)
-      for index in 148..<156 { head[index] = 32 }
-      let sum = String(head.reduce(0) { $0 + Int($1) }, radix: 8)
-      put(String(repeating: "0", count: 6 - sum.utf8.count) + sum + "\u{0} ", at: 148)
+      put(name.utf8.prefix(100), at: 0)
+      put(octal(content.count, 11).utf8, at: 124)
+      put([name.utf8.last == UInt8(ascii: "/") ? UInt8(ascii: "5") : UInt8(ascii: "0")], at: 156)
+      for (index, byte) in (octal(sum, 6) + "\u{0} ").utf8.enumerated() { head[148 + index] = byte }
       data.append(contentsOf: head)
       data.append(content)
       data.append(Data(count: (512 - content.count % 512) % 512))
     }
     return data + Data(count: 1024)
+  }
+
+  private static func octal(_ value: Int, _ digits: Int) -> String {
+    let text = String(value, radix: 8)
+    return String(repeating: "0", count: digits - text.utf8.count) + text
   }
 }

@@ -29,7 +29,7 @@ import Testing
         caches: [.init(level: 1, type: "Data", bytes: 1)], governor: "performance", freqMinHz: 1, freqMaxHz: 2, boost: true,
         smt: false),
       memory: .init(totalBytes: 1, pageBytes: 4096, thp: "always"),
-      container: .init(cgroupVersion: 2, cpuQuota: 1.5, memoryLimitBytes: 1), virtual: true, aslr: 2)
+      container: .init(cgroupVersion: 2, cpuQuota: 1.5, memoryLimitBytes: 1, cpusAllowed: 2), virtual: true, aslr: 2)
     environment.probe = .init(gigaflopsF32: 100, memoryGigabytesPerSecond: 10)
     return environment
   }

@@ -120,8 +120,6 @@ struct TokenizerLoaderTests {
       let tokenizer = try CLIPTokenizer(folder: folder)
       #expect(tokenizer.encodeBody(first) == [10])
       #expect(tokenizer.encodeBody(second) == [11])
-      #expect(same(tokenizer.decode([10]), first))
-      #expect(same(tokenizer.decode([11]), second))
       #expect(tokenizer.vocabularySize == 12)
     }
   }

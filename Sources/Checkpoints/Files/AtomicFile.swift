@@ -67,7 +67,7 @@ public struct AtomicFileStream: ~Copyable {
   ///
   /// - Parameters:
   ///   - path: Its name when it's complete.
-  ///   - mode: Its permissions, less what the umask takes.
+  ///   - mode: Its permissions, less what the umask takes; a file that is replaced keeps its own, unless these are narrower.
   /// - Throws: ``CheckpointError`` `.unwritable`.
   public init(path: String, mode: mode_t = 0o644) throws(CheckpointError) {
     func failure() -> CheckpointError {
@@ -98,7 +98,8 @@ public struct AtomicFileStream: ~Copyable {
     if exists {
       // Another's file stays another's where this user may give files away; elsewhere it becomes this user's.
       _ = fchown(descriptor, old.st_uid, old.st_gid)
-      _ = fchmod(descriptor, old.st_mode & 0o7777)
+      // What is asked to be narrower than usual isn't left wide.
+      _ = fchmod(descriptor, old.st_mode & (mode == 0o644 ? 0o7777 : mode))
     }
   }
 

@@ -3,6 +3,7 @@ import ModelRegistry
 import Reporting
 import Tensors
 import Running
+import Tensors
 
 /// Reads models again.
 struct ModelsVerifyCommand: Command {

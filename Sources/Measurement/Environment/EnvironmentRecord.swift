@@ -77,7 +77,7 @@ public struct EnvironmentRecord: Sendable, Hashable, Codable {
     /// Memory that may be used.
     @NullEncoded public var memoryLimitBytes: UInt64?
     /// Processors that the process may run on; fewer than there are with `taskset` or a set of its group.
-    @NullEncoded public var cpusAllowed: Int?
+    public var cpusAllowed: Int?
 
     private enum CodingKeys: String, CodingKey {
       case cpusAllowed = "cpus_allowed"
