@@ -1,5 +1,6 @@
 import Foundation
 import GenBackend
+import Running
 import Serving
 
 /// Serves an engine to another program.

@@ -92,7 +92,7 @@ struct AccuracyGate {
         return notJudged("the engine takes no noise and returns no trace: its image can't be the golden's")
       }
       // The same noise makes the same picture, whatever is in between.
-      var request = pipeline.request(model: loaded.info.id)
+      var request = try pipeline.request(model: loaded.info.id)
       request.traceLevel = .none
       let images = try await loaded.engine.generateImages(
         request, control: GenerationControl(cancellation: host.cancellation)
