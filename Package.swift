@@ -45,6 +45,7 @@ let package = Package(
     .library(name: "PlaygroundKit", targets: ["PlaygroundKit"]),
     .library(name: "TSAIKit", targets: ["TSAIKit"]),
     .library(name: "Conformance", targets: ["Conformance"]),
+    .library(name: "ConformanceDoubles", targets: ["ConformanceDoubles"]),
   ],
   targets: [
     // C libraries and shims.
@@ -69,7 +70,7 @@ let package = Package(
       linkerSettings: [.linkedLibrary("m", .when(platforms: [.linux]))]),
     .target(name: "Imaging", dependencies: ["Tensors", "CPNG", "CTurboJPEG"], swiftSettings: optimised),
     .target(name: "Checkpoints", dependencies: ["Tensors"], exclude: ["README.md"], swiftSettings: optimised),
-    .target(name: "Goldens", dependencies: ["Tensors", "Checkpoints"]),
+    .target(name: "Goldens", dependencies: ["GenBackend", "Checkpoints", "Tensors"]),
     .target(name: "Tokenizers", swiftSettings: optimised),
     .target(name: "Schedulers", dependencies: ["Tensors"], swiftSettings: optimised),
 
@@ -113,30 +114,45 @@ let package = Package(
     .target(name: "TSAIKit", dependencies: ["GenBackend", "Imaging", "Tensors"]),
     .target(name: "PlaygroundKit", dependencies: ["GenBackend", "Imaging", "Tensors"], swiftSettings: optimised),
 
-    // Judging.
+    // The parts of the engine in the box, one by one, for goldens of operators, blocks and samplers.
     .target(
-      name: "Conformance",
+      name: "ReferenceNumerics",
       dependencies: [
-        "GenBackend", "RunAnywhere", "ModelRegistry", "PlaygroundKit", "TSAIKit", "Goldens", "Checkpoints", "Imaging", "Tensors",
-      ],
+        "Goldens", "Schedulers", "DiffusionModels", "KernelContract", "Checkpoints", "Imaging", "GenBackend", "Tensors",
+      ], swiftSettings: optimised),
+
+    // Text in other formats.
+    .target(name: "Markup"),
+
+    // Judging: the framework, the APIs and their checks; adapters of the surfaces above; test doubles; faulty implementations.
+    .target(
+      name: "Conformance", dependencies: ["GenBackend", "Goldens", "Markup", "Checkpoints", "Imaging", "Tensors"],
       swiftSettings: optimised),
+    .target(
+      name: "ConformanceAdapters",
+      dependencies: ["Conformance", "RunAnywhere", "ModelRegistry", "PlaygroundKit", "TSAIKit", "GenBackend", "Tensors"]),
+    .target(
+      name: "ConformanceDoubles", dependencies: ["Conformance", "GenBackend", "Imaging", "Tensors"], swiftSettings: optimised),
+    .target(
+      name: "ConformanceSelfTest",
+      dependencies: ["Conformance", "ConformanceDoubles", "Markup", "GenBackend", "Imaging", "Tensors"], swiftSettings: optimised),
 
     // Measuring and telling.
     .target(name: "Measurement", dependencies: ["GenBackend", "Tensors"], swiftSettings: optimised),
     .target(
-      name: "Reporting", dependencies: ["Measurement", "Conformance", "GenBackend", "Checkpoints", "Tensors", "CSQLite"]),
+      name: "Reporting", dependencies: ["Measurement", "Markup", "GenBackend", "Checkpoints", "Tensors", "CSQLite"]),
     .target(
       name: "Running",
       dependencies: [
-        "GenBackend", "Measurement", "Reporting", "Goldens", "Conformance", "Schedulers", "KernelContract", "Checkpoints",
-        "Imaging", "Tensors",
+        "GenBackend", "Measurement", "Reporting", "Goldens", "Schedulers", "KernelContract", "Checkpoints", "Imaging",
+        "Tensors",
       ]),
     .target(
       name: "GenbenchCLI",
       dependencies: [
-        "Running",
-        "ReferenceEngine", "GenBackend", "RunAnywhere", "ModelRegistry", "PlaygroundKit", "TSAIKit", "Conformance", "Measurement",
-        "Reporting", "Goldens", "Tokenizers", "Schedulers", "Checkpoints",
+        "Running", "ReferenceEngine", "GenBackend", "RunAnywhere", "ModelRegistry", "PlaygroundKit", "TSAIKit", "Conformance",
+        "ConformanceAdapters", "ConformanceDoubles", "ConformanceSelfTest", "Measurement", "Reporting", "Markup", "Goldens",
+        "ReferenceNumerics", "Tokenizers", "Schedulers", "Checkpoints",
         "DiffusionModels", "VisionLanguageModels", "Kernels", "KernelContract", "Imaging", "Tensors", "CPUFeatures",
         "ExternalBackends", "Serving",
       ]),
@@ -155,7 +171,9 @@ let package = Package(
     .testTarget(name: "SchedulersTests", dependencies: ["Schedulers", "Tensors", "TestSupport", "Goldens"]),
     .testTarget(
       name: "KernelsTests",
-      dependencies: ["Kernels", "KernelContract", "KernelsReference", "Tensors", "Checkpoints", "TestSupport", "Goldens"]
+      dependencies: [
+        "Kernels", "KernelContract", "KernelsReference", "ReferenceNumerics", "Tensors", "Checkpoints", "TestSupport", "Goldens",
+      ]
         + fastVariants.map { .init(stringLiteral: $0.name) }),
     .testTarget(
       name: "DiffusionModelsTests",
@@ -176,29 +194,38 @@ let package = Package(
         "Tokenizers", "TestSupport", "Goldens",
       ]),
     .testTarget(
-      name: "ModelRegistryTests", dependencies: ["ModelRegistry", "CArchive", "Checkpoints", "Conformance", "TestSupport"]),
+      name: "ModelRegistryTests",
+      dependencies: ["ModelRegistry", "CArchive", "Checkpoints", "Conformance", "ConformanceDoubles", "TestSupport"]),
     .testTarget(
       name: "RunAnywhereTests",
       dependencies: [
-        "RunAnywhere", "ModelRegistry", "ReferenceEngine", "Conformance", "GenBackend", "Imaging", "Tensors", "TestSupport",
+        "RunAnywhere", "ModelRegistry", "ReferenceEngine", "Conformance", "ConformanceDoubles", "GenBackend", "Imaging",
+        "Tensors", "TestSupport",
       ]),
     .testTarget(
       name: "TSAIKitTests",
-      dependencies: ["TSAIKit", "ReferenceEngine", "Conformance", "GenBackend", "Imaging", "Tensors", "TestSupport"]),
+      dependencies: [
+        "TSAIKit", "ReferenceEngine", "Conformance", "ConformanceDoubles", "GenBackend", "Imaging", "Tensors", "TestSupport",
+      ]),
     .testTarget(
       name: "PlaygroundKitTests",
-      dependencies: ["PlaygroundKit", "ReferenceEngine", "Conformance", "GenBackend", "Imaging", "Tensors", "TestSupport"]),
+      dependencies: [
+        "PlaygroundKit", "ReferenceEngine", "Conformance", "ConformanceDoubles", "GenBackend", "Imaging", "Tensors",
+        "TestSupport",
+      ]),
     .testTarget(
       name: "ConformanceTests",
       dependencies: [
-        "Conformance", "GenbenchCLI", "Running", "RunAnywhere", "GenBackend", "Checkpoints", "Goldens", "Imaging", "Tensors",
-        "TestSupport",
+        "Conformance", "ConformanceAdapters", "ConformanceDoubles", "ConformanceSelfTest", "GenbenchCLI", "Running",
+        "RunAnywhere",
+        "GenBackend", "Checkpoints", "Goldens", "Imaging", "Tensors", "TestSupport",
       ]),
     .testTarget(
       name: "ExternalBackendsTests",
       dependencies: [
         "ExternalBackends", "Serving", "BackendProtocol", "GenBackend", "Checkpoints", "Tensors", "TestSupport",
       ], exclude: ["Engines"]),
+    .testTarget(name: "MarkupTests", dependencies: ["Markup", "TestSupport"]),
     .testTarget(name: "MeasurementTests", dependencies: ["Measurement", "GenBackend", "Goldens", "TestSupport"]),
     .testTarget(
       name: "ReportingTests", dependencies: ["Reporting", "Measurement", "GenBackend", "Checkpoints", "Tensors", "TestSupport"]),
@@ -208,7 +235,8 @@ let package = Package(
     .testTarget(
       name: "GenbenchCLITests",
       dependencies: [
-        "GenbenchCLI", "Running", "GenBackend", "ModelRegistry", "Conformance", "Imaging", "Measurement", "Reporting",
+        "GenbenchCLI", "Running", "GenBackend", "ModelRegistry", "Conformance", "ConformanceDoubles", "Imaging", "Measurement",
+        "Reporting",
         "TestSupport",
         "Goldens", "Checkpoints", "Tensors",
       ], exclude: ["Snapshots"]),

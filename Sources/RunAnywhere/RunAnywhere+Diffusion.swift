@@ -5,32 +5,28 @@ extension RunAnywhere {
   public static func loadDiffusionModel(
     modelPath: String, modelId: String, modelName: String, configuration: DiffusionConfiguration = DiffusionConfiguration()
   ) async throws {
-    // A model that isn't of the registry has no files that could be deleted there.
-    let lease = try? models.registry?.lease(modelId)
     try await requireSession()
       .load(modelPath: modelPath, modelId: modelId, modelName: modelName, configuration: configuration)
-    setLease(lease)
   }
 
   /// Whether a diffusion model is loaded.
   public static var isDiffusionModelLoaded: Bool {
-    get async { session?.isModelLoaded ?? false }
+    get async { sdk.session?.isModelLoaded ?? false }
   }
 
   /// The id of the loaded diffusion model; nil without one.
   public static var currentDiffusionModelId: String? {
-    get async { session?.currentModelID }
+    get async { sdk.session?.currentModelID }
   }
 
   /// What the loaded diffusion model can do; empty without one.
   public static var diffusionCapabilities: Set<Capability> {
-    get async { session?.capabilities ?? [] }
+    get async { sdk.session?.capabilities ?? [] }
   }
 
   /// Frees the diffusion model; see ``DiffusionSession/unload()``.
   public static func unloadDiffusionModel() async throws {
-    try await session?.unload()
-    setLease(nil)
+    try await sdk.session?.unload()
   }
 
   /// Makes images; see ``DiffusionSession/generate(prompt:options:progressHandler:)``.
@@ -49,5 +45,5 @@ extension RunAnywhere {
   }
 
   /// Cancels the running generation; see ``DiffusionSession/cancel()``.
-  public static func cancelImageGeneration() async throws { session?.cancel() }
+  public static func cancelImageGeneration() async throws { sdk.session?.cancel() }
 }

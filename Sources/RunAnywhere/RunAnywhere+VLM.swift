@@ -6,16 +6,16 @@ extension RunAnywhere {
 
   /// Whether a vision-language model is loaded.
   public static var isVLMModelLoaded: Bool {
-    get async { visionSession?.isModelLoaded ?? false }
+    get async { sdk.vision?.isModelLoaded ?? false }
   }
 
   /// The id of the loaded vision-language model; nil without one.
   public static var currentVLMModelId: String? {
-    get async { visionSession?.currentModelID }
+    get async { sdk.vision?.currentModelID }
   }
 
   /// Frees the vision-language model; see ``VLMSession/unload()``.
-  public static func unloadVLMModel() async throws { try await visionSession?.unload() }
+  public static func unloadVLMModel() async throws { try await sdk.vision?.unload() }
 
   /// Starts an answer about an image; see ``VLMSession/processImageStream(image:prompt:maxTokens:options:)``.
   public static func processImageStream(
@@ -34,5 +34,5 @@ extension RunAnywhere {
   }
 
   /// Cancels the running generation; see ``VLMSession/cancel()``.
-  public static func cancelVLMGeneration() async { visionSession?.cancel() }
+  public static func cancelVLMGeneration() async { sdk.vision?.cancel() }
 }

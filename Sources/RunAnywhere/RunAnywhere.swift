@@ -1,7 +1,6 @@
 public import GenBackend
 // The types of models belong to the SDK's surface: an app imports RunAnywhere alone.
 @_exported public import ModelRegistry
-import Synchronization
 
 /// The SDK: image generation and vision-language models on the device, as the documentation describes them.
 ///
@@ -15,46 +14,29 @@ import Synchronization
 /// }
 /// ```
 public enum RunAnywhere {
-  private struct Shared: Sendable {
-    var session: DiffusionSession?
-    var vision: VLMSession?
-    var models = ModelLibrary(registry: nil)
-    /// Keeps the loaded diffusion model's files from being deleted.
-    var lease: ModelLease?
-  }
-
-  private static let shared = Mutex(Shared())
+  /// What all calls are made on: the process has one; a task may have one of its own, as tests that run side by side do.
+  ///
+  /// ```swift
+  /// try await RunAnywhere.$sdk.withValue(SDKInstance(backend: engine)) { try await RunAnywhere.unloadDiffusionModel() }
+  /// ```
+  @TaskLocal public static var sdk = SDKInstance()
 
   /// Sets the engine and the store of models that all calls use; models that were loaded on another one are forgotten.
   public static func configure(backend: any GenBackend, registry: ModelRegistry = ModelRegistry()) {
-    let (session, vision) = (DiffusionSession(backend: backend), VLMSession(backend: backend, registry: registry))
-    shared.withLock { $0 = Shared(session: session, vision: vision, models: ModelLibrary(registry: registry)) }
+    sdk.configure(backend: backend, registry: registry)
   }
-
-  /// Sets the session that all calls for images use.
-  public static func configure(session: DiffusionSession) {
-    shared.withLock { $0.session = session }
-  }
-
-  /// The session that all calls for images use; nil before ``configure(backend:registry:)``.
-  public static var session: DiffusionSession? { shared.withLock { $0.session } }
-
-  /// The session that all calls for vision-language models use; nil before ``configure(backend:registry:)``.
-  public static var visionSession: VLMSession? { shared.withLock { $0.vision } }
 
   /// The models that are known and those that are here.
-  public static var models: ModelLibrary { shared.withLock { $0.models } }
-
-  static func setLease(_ lease: ModelLease?) { shared.withLock { $0.lease = lease } }
+  public static var models: ModelLibrary { sdk.models }
 
   static func requireSession() throws(SDKError) -> DiffusionSession {
-    guard let session else { throw notConfigured }
+    guard let session = sdk.session else { throw notConfigured }
     return session
   }
 
   static func requireVision() throws(SDKError) -> VLMSession {
-    guard let visionSession else { throw notConfigured }
-    return visionSession
+    guard let vision = sdk.vision else { throw notConfigured }
+    return vision
   }
 
   private static let notConfigured = SDKError(

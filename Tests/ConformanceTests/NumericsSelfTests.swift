@@ -1,5 +1,6 @@
 import Checkpoints
 import Conformance
+import ConformanceAdapters
 import Foundation
 import GenBackend
 import Goldens
@@ -10,7 +11,7 @@ import Testing
 
 /// Every golden case passes on its own tensors, and fails when one of them is changed: without computing anything.
 struct NumericsSelfTests {
-  static let cases: [GoldenCase] = (try? NumericsChecks.areas.flatMap { try Fixtures.cases(in: $0) }) ?? []
+  static func cases() throws -> [GoldenCase] { try NumericsChecks.areas.flatMap { try Fixtures.cases(in: $0) } }
 
   /// Gives back what the golden holds, changed or not.
   struct Echo: NumericsImplementation {
@@ -63,22 +64,27 @@ struct NumericsSelfTests {
     async
     -> Verdict
   {
-    let engine = EngineUnderTest(name: "echo", models: [:], checkedVariants: [], numerics: numerics, fixtures: Fixtures.folder) {
-      _ in
-      let backend = backend ?? EchoBackend(golden: golden)
-      return .init(implementation: RunAnywhereImplementation(session: DiffusionSession(backend: backend)), backend: backend)
-    }
-    let subject = Subject(name: "echo", version: "1", surroundings: .engine(engine))
+    let facts = DiffusionSurface.Facts(models: [:], checkedVariants: [], numerics: numerics, fixtures: Fixtures.folder)
+    let subject = Subject(
+      name: "echo", version: "1",
+      environment: Environment<DiffusionSurface>("echo", facts: facts) { _, _ in
+        let backend = backend ?? EchoBackend(golden: golden)
+        var implementation = DiffusionImplementation.runAnywhere(SDKInstance(backend: backend))
+        implementation.backend = backend
+        return .init(implementation)
+      })
     return await Runner().run(NumericsChecks.check(of: golden), on: subject).verdict
   }
 
   /// Cases of tensors; a few hold their values in `case.json`.
-  static let tensorCases = cases.filter { golden in
-    golden.op != "pipeline"
-      && FileManager.default.fileExists(atPath: golden.folder.appendingPathComponent("tensors.safetensors").path)
+  static func tensorCases() throws -> [GoldenCase] {
+    try cases().filter { golden in
+      golden.op != "pipeline"
+        && FileManager.default.fileExists(atPath: golden.folder.appendingPathComponent("tensors.safetensors").path)
+    }
   }
 
-  @Test(arguments: tensorCases)
+  @Test(arguments: try tensorCases())
   func caseCanPassAndFail(_ golden: GoldenCase) async throws {
     let names = try golden.tensors().weightNames.filter { $0.hasPrefix("output.") || $0.hasPrefix("block.") }
     try #require(!names.isEmpty)
@@ -90,7 +96,7 @@ struct NumericsSelfTests {
     #expect(short.kind == .fail, "a wrong shape never passes: \(short)")
   }
 
-  @Test(arguments: cases.filter { $0.op == "pipeline" })
+  @Test(arguments: try cases().filter { $0.op == "pipeline" })
   func pipelineTellsWhereItParts(_ golden: GoldenCase) async throws {
     #expect(await verdict(golden).kind == .pass)
     let names = try golden.tensors().weightNames

@@ -1,3 +1,4 @@
+import ConformanceDoubles
 import Imaging
 import Tensors
 import Testing
@@ -7,7 +8,7 @@ import Testing
 /// What ``PictureReader`` sees in pictures whose contents are known.
 @Suite struct PictureReaderTests {
   private func paint(_ prompt: String, width: Int = 512, height: Int = 512) -> Bitmap {
-    ScriptedPainter(prompt: prompt, seed: 5).bitmap(width: width, height: height)
+    ShapePainter(prompt: prompt, seed: 5).bitmap(width: width, height: height)
   }
 
   @Test(arguments: ShapeKind.allCases, ["small", "", "large"])

@@ -6,11 +6,10 @@ import Testing
 /// Verdicts, known failures and the forms of the report.
 struct ReportTests {
   private func check(
-    _ id: String, level: Check.Level = .normative, body: @escaping @Sendable (CheckContext) async throws -> Void = { _ in }
-  )
-    -> Check
-  {
-    Check(id, "Statement <\(id)> & \"more\".", level: level, group: .diffusion, body: body)
+    _ id: String, level: Check.Level = .normative,
+    body: @escaping @Sendable (CheckContext<DiffusionSurface>) async throws -> Void = { _ in }
+  ) -> Check {
+    SurfaceCheck(id, "Statement <\(id)> & \"more\".", level: level, group: .diffusion, body: body).check
   }
 
   private struct Odd: Error {}

@@ -1,3 +1,5 @@
+import ConformanceAdapters
+import ConformanceDoubles
 import RunAnywhere
 import Testing
 
@@ -9,17 +11,17 @@ struct RunnerTests {
   func aCheckLetsGoOfTheImplementationsThatItMade(id: String) async throws {
     let check = try #require(Catalogue.check(id))
     let probe = WeakProbe()
-    let subject = Subject(
+    let subject = Subject<DiffusionSurface>(
       name: "watched", version: "1",
-      surroundings: .scripted { engine in
-        let session = DiffusionSession(backend: engine) { engine.clock.nowNs }
-        probe.add(session)
-        return RunAnywhereImplementation(session: session)
+      environment: .scripted { engine in
+        let sdk = SDKInstance(backend: engine) { engine.clock.nowNs }
+        probe.add(sdk)
+        return .runAnywhere(sdk)
       })
-    let verdict = await Runner(patience: CatalogueTests.patience).run(check, on: subject).verdict
+    let verdict = await Runner(timeout: CatalogueTests.timeout).run(check, on: subject).verdict
     #expect(verdict.kind == .pass, "\(verdict.detail)")
     // A thread of the engine may still be on its way out.
-    await Patience.until(CatalogueTests.patience) { probe.liveCount == 0 }
+    await Timeout.until(CatalogueTests.timeout) { probe.liveCount == 0 }
     #expect(probe.liveCount == 0)
   }
 }

@@ -1,4 +1,5 @@
 import Conformance
+import ConformanceSelfTest
 import Foundation
 import Testing
 
@@ -40,7 +41,7 @@ struct SelfTestTests {
 
   @Test func clampingFailsExactlyTheRightChecks() async throws {
     let mutant = try #require(Mutant.all.first { $0.id == "clamps-steps" })
-    let matrix = await SelfTest(subject: Subjects.scripted, patience: CatalogueTests.patience).run(
+    let matrix = await SelfTest(subjects: [Subjects.scripted], timeout: CatalogueTests.timeout).run(
       mutants: [mutant], checks: SelfTest.checks.filter { !CatalogueTests.ofTheProcess.contains($0.id) })
     let caught = SelfTest.checks.map(\.id).filter { matrix.isCaught(mutant.id, by: $0) }
     #expect(caught == ["D-04", "D-66"])
@@ -49,7 +50,7 @@ struct SelfTestTests {
   @Test func uselessChecksAndMutantsAreFaults() async throws {
     let check = try #require(Catalogue.check("D-01"))
     let mutant = try #require(Mutant.all.first { $0.id == "28-steps-by-default" })
-    let matrix = await SelfTest(subject: Subjects.scripted, patience: CatalogueTests.patience).run(
+    let matrix = await SelfTest(subjects: [Subjects.scripted], timeout: CatalogueTests.timeout).run(
       mutants: [mutant], checks: [check])
     #expect(matrix.faults.contains { $0.contains("D-01 is failed by no mutant") })
     #expect(matrix.faults.contains { $0.contains("28-steps-by-default is found out by no check") })

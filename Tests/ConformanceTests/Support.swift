@@ -13,12 +13,12 @@ enum Subjects {
   static let scripted = ConformSubjects.scripted
 
   /// The one over a script that offers an API.
-  static func scripted(_ surface: SurfaceKind) throws -> Subject {
+  static func scripted(_ surface: SurfaceKind) throws -> AnySubject {
     try #require(ConformSubjects.allScripted.first { $0.surface == surface })
   }
 
   /// The engine in the box; its memory isn't judged here, as other tests run in the same process.
-  static func engine(_ surface: SurfaceKind = .diffusion) throws -> Subject {
+  static func engine(_ surface: SurfaceKind = .diffusion) throws -> AnySubject {
     try #require(try made.get().first { $0.surface == surface })
   }
 

@@ -1,4 +1,5 @@
 import Conformance
+import ConformanceDoubles
 import Foundation
 import Imaging
 import ModelRegistry
@@ -29,7 +30,7 @@ struct ModelsCommandTests {
   @Test func aModelComesIsUsedAndGoes() async throws {
     for name in ["model.gguf", "mmproj.gguf"] {
       let file = Fixtures.folder.appendingPathComponent("Models/smolvlm/\(name)")
-      server.put("/\(name)", ModelServer.Resource(try Data(contentsOf: file)))
+      server.put("/\(name)", ServedFile(try Data(contentsOf: file)))
     }
     let registered = await models(
       "register", "vlm", server.url("/model.gguf").absoluteString, server.url("/mmproj.gguf").absoluteString, "--memory",
@@ -91,7 +92,7 @@ struct ModelsCommandTests {
   }
 
   @Test func damageAndMistakesAreTold() async throws {
-    server.put("/m.bin", ModelServer.Resource(Self.content(5000)))
+    server.put("/m.bin", ServedFile(Self.content(5000)))
     let address = server.url("/m.bin").absoluteString
     #expect(await models("register", "m", address).status.code == 0)
     let path = await models("download", "m").out.trimmingCharacters(in: .newlines)
@@ -134,7 +135,7 @@ struct ModelsCommandTests {
   @Test func aKilledDownloadGoesOn() async throws {
     let gate = Gate()
     let content = Self.content(3_000_000)
-    var resource = ModelServer.Resource(content)
+    var resource = ServedFile(content)
     resource.faults = [.hold(afterBytes: 1_000_000, gate)]
     server.put("/m.bin", resource)
     #expect(await models("register", "m", server.url("/m.bin").absoluteString).status.code == 0)
@@ -163,7 +164,7 @@ struct ModelsCommandTests {
   @Test func anInterruptStopsADownloadAndKeepsWhatIsHere() async throws {
     let gate = Gate()
     let content = Self.content(3_000_000)
-    var resource = ModelServer.Resource(content)
+    var resource = ServedFile(content)
     resource.faults = [.hold(afterBytes: 1_000_000, gate)]
     server.put("/m.bin", resource)
     #expect(await models("register", "m", server.url("/m.bin").absoluteString).status.code == 0)

@@ -1,4 +1,5 @@
 import Conformance
+import ConformanceDoubles
 import Foundation
 import ModelRegistry
 import TestSupport
@@ -20,7 +21,7 @@ struct ArchiveTests {
   ) async throws -> ModelDescriptor {
     let path = store.folder.path("archive-\(UUID().uuidString)")
     try TestArchive.make(kind, entries, at: path)
-    store.server.put("/archive", ModelServer.Resource(try Data(contentsOf: URL(fileURLWithPath: path))))
+    store.server.put("/archive", ServedFile(try Data(contentsOf: URL(fileURLWithPath: path))))
     try registry.registerModel(
       id: "m", name: "m", url: store.server.url("/archive"), framework: .diffusers, modality: .imageGeneration,
       artifactType: .archive(type, structure: structure), memoryRequirement: 1)
@@ -81,7 +82,7 @@ struct ArchiveTests {
   @Test func zipsWithHostileNamesAreRefused() async throws {
     for name in ["../evil", "/abs", "a//b", "a/./b", "C:evil"] {
       let data = ZipBuilder.archive([("model_index.json", Data("{}".utf8)), (name, Data([1]))])
-      store.server.put("/z.zip", ModelServer.Resource(data))
+      store.server.put("/z.zip", ServedFile(data))
       try registry.registerModel(id: "z", name: "z", url: store.server.url("/z.zip"), framework: .diffusers)
       #expect(await code { try await registry.downloadModel("z") } == .extractionFailed, "\(name)")
     }
@@ -108,7 +109,7 @@ struct ArchiveTests {
 
   @Test func whatIsntAnArchiveOrIsDamagedIsRefused() async throws {
     for data in [noise(1000), Data(), ZipBuilder.archive([]), ZipBuilder.archive(Self.model).prefix(100_000)] {
-      store.server.put("/d.zip", ModelServer.Resource(data))
+      store.server.put("/d.zip", ServedFile(data))
       try registry.registerModel(id: "d", name: "d", url: store.server.url("/d.zip"), framework: .diffusers)
       let found = await code { try await registry.downloadModel("d") }
       #expect(found == .extractionFailed || found == .unsupportedArchive, "\(data.count)")

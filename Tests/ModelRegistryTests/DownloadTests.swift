@@ -1,5 +1,6 @@
 import Checkpoints
 import Conformance
+import ConformanceDoubles
 import Foundation
 import ModelRegistry
 import Synchronization
@@ -21,10 +22,10 @@ struct DownloadTests {
     try registry.model(id).localPath.map { try Data(contentsOf: $0) }
   }
 
-  private func put(_ faults: ModelServer.Fault...) { put(faults) }
+  private func put(_ faults: ServerFault...) { put(faults) }
 
-  private func put(_ faults: [ModelServer.Fault], content other: Data? = nil, etag: String? = nil) {
-    var resource = ModelServer.Resource(other ?? content, etag: etag)
+  private func put(_ faults: [ServerFault], content other: Data? = nil, etag: String? = nil) {
+    var resource = ServedFile(other ?? content, etag: etag)
     resource.faults = faults
     store.server.put("/m.bin", resource)
   }
@@ -90,7 +91,7 @@ struct DownloadTests {
     for (id, sum, range) in [("plain", nil, nil), ("summed", SHA256.hex(content), "bytes=300000-")]
       as [(String, String?, String?)]
     {
-      var resource = ModelServer.Resource(content)
+      var resource = ServedFile(content)
       resource.etag = nil
       resource.faults = [.cut(afterBytes: 300_000)]
       store.server.put("/\(id)", resource)
@@ -112,8 +113,8 @@ struct DownloadTests {
     #expect(store.server.requests.map { $0.headers["range"] } == [nil, "bytes=300000-", nil])
   }
 
-  @Test(arguments: [ModelServer.Fault.ignoresRange, .wrongRange, .status(416)])
-  func answersThatDontFitStartAnew(_ fault: ModelServer.Fault) async throws {
+  @Test(arguments: [ServerFault.ignoresRange, .wrongRange, .status(416)])
+  func answersThatDontFitStartAnew(_ fault: ServerFault) async throws {
     put(.cut(afterBytes: 300_000), fault)
     try store.register("m", at: "/m.bin", in: registry)
     try await registry.downloadModel("m")
@@ -167,7 +168,7 @@ struct DownloadTests {
 
   @Test func redirectsAreFollowedAndResumed() async throws {
     put(.cut(afterBytes: 300_000), .none)
-    var here = ModelServer.Resource(Data())
+    var here = ServedFile(Data())
     here.redirect = store.server.url("/m.bin").absoluteString
     here.headers["X-Linked-Etag"] = "\"\(SHA256.hex(content))\""
     store.server.put("/resolve", here)
@@ -180,7 +181,7 @@ struct DownloadTests {
 
   @Test func theSumThatAServerTellsIsChecked() async throws {
     put()
-    var here = ModelServer.Resource(Data())
+    var here = ServedFile(Data())
     here.redirect = "/m.bin"
     here.headers["X-Linked-Etag"] = "\"\(SHA256.hex("other".utf8))\""
     store.server.put("/resolve", here)
@@ -190,7 +191,7 @@ struct DownloadTests {
 
   @Test func redirectsWithoutEndAndElsewhereAreRefused() async throws {
     for (path, target) in [("/loop", "/loop"), ("/file", "file:///etc/passwd"), ("/ftp", "ftp://127.0.0.1/x")] {
-      var here = ModelServer.Resource(Data())
+      var here = ServedFile(Data())
       here.redirect = target
       store.server.put(path, here)
       try store.register(path, at: path, in: registry)
@@ -204,7 +205,7 @@ struct DownloadTests {
       ("/a.safetensors", "<!DOCTYPE html><title>Sign in</title>"), ("/b.bin", "version https://git-lfs.github.com/spec/v1\noid"),
       ("/c.gguf", "GGML0000"),
     ] {
-      store.server.put(name, ModelServer.Resource(Data(text.utf8)))
+      store.server.put(name, ServedFile(Data(text.utf8)))
       try store.register(name, at: name, in: registry)
       #expect(await code { try await registry.downloadModel(name) } == .invalidContent, "\(name)")
     }
@@ -264,7 +265,7 @@ struct DownloadTests {
 
   @Test func bytesOfAllFilesCount() async throws {
     for (name, size) in [("/a.bin", 100_000), ("/b.bin", 900_000)] {
-      store.server.put(name, ModelServer.Resource(noise(size)))
+      store.server.put(name, ServedFile(noise(size)))
     }
     try registry.registerMultiFileModel(
       id: "m", name: "m", files: [store.file("/a.bin"), store.file("/b.bin")], framework: .diffusers,
@@ -281,8 +282,8 @@ struct DownloadTests {
   }
 
   @Test func aHalfSetIsNotDownloadedAndAMissingPartShowsBefore() async throws {
-    store.server.put("/a.bin", ModelServer.Resource(noise(1000)))
-    var broken = ModelServer.Resource(noise(1000, seed: 2))
+    store.server.put("/a.bin", ServedFile(noise(1000)))
+    var broken = ServedFile(noise(1000, seed: 2))
     broken.faults = [.status(500), .status(500)]
     store.server.put("/b.bin", broken)
     try registry.registerMultiFileModel(
@@ -300,7 +301,7 @@ struct DownloadTests {
   }
 
   @Test func optionalFilesMayBeMissing() async throws {
-    store.server.put("/a.bin", ModelServer.Resource(noise(1000)))
+    store.server.put("/a.bin", ServedFile(noise(1000)))
     let optional = ModelFileDescriptor(url: store.server.url("/none"), filename: "x/none", isOptional: true)
     try registry.registerMultiFileModel(
       id: "m", name: "m", files: [store.file("/a.bin"), optional], framework: .llamaCpp)
@@ -309,7 +310,7 @@ struct DownloadTests {
   }
 
   @Test func withoutALengthItArrivesToo() async throws {
-    var resource = ModelServer.Resource(content)
+    var resource = ServedFile(content)
     resource.tellsLength = false
     store.server.put("/m.bin", resource)
     try store.register("m", at: "/m.bin", in: registry)

@@ -1,5 +1,6 @@
 import Checkpoints
 import Conformance
+import ConformanceDoubles
 import Foundation
 import ModelRegistry
 import TestSupport
@@ -33,13 +34,13 @@ struct StoreTests {
   }
 
   @Test func theLastRegistrationOfAnIdWins() async throws {
-    store.server.put("/m.gguf", ModelServer.Resource(Data("GGUF1".utf8)))
+    store.server.put("/m.gguf", ServedFile(Data("GGUF1".utf8)))
     try registry.registerModel(id: "m", name: "one", url: url, framework: .llamaCpp)
     try await registry.downloadModel("m")
     // The same files: what is here stays. Other files: it must be downloaded again.
     #expect(try registry.registerModel(id: "m", name: "two", url: url, framework: .llamaCpp).isDownloaded)
     #expect(try registry.availableModels().map(\.name) == ["two"])
-    store.server.put("/n.gguf", ModelServer.Resource(Data("GGUF2".utf8)))
+    store.server.put("/n.gguf", ServedFile(Data("GGUF2".utf8)))
     #expect(
       try !registry.registerModel(id: "m", name: "three", url: store.server.url("/n.gguf"), framework: .llamaCpp).isDownloaded)
     let path = try #require(try await registry.downloadModel("m").localPath)
@@ -147,7 +148,7 @@ struct StoreTests {
   }
 
   @Test func deletingFreesAndResets() async throws {
-    store.server.put("/m.gguf", ModelServer.Resource(Data("GGUF".utf8) + noise(996)))
+    store.server.put("/m.gguf", ServedFile(Data("GGUF".utf8) + noise(996)))
     try registry.registerModel(id: "m", name: "m", url: url, framework: .llamaCpp)
     let path = try #require(try await registry.downloadModel("m").localPath)
     #expect(try registry.storage().models.map(\.bytes) == [1000])
@@ -168,7 +169,7 @@ struct StoreTests {
 
   @Test func verifyingFindsEveryDamage() async throws {
     let files = ["a.bin", "b.bin", "c.bin"]
-    for name in files { store.server.put("/" + name, ModelServer.Resource(noise(5000))) }
+    for name in files { store.server.put("/" + name, ServedFile(noise(5000))) }
     try registry.registerMultiFileModel(
       id: "m", name: "m", files: files.map { store.file("/" + $0) }, framework: .llamaCpp)
     let folder = try #require(try await registry.downloadModel("m").localPath).deletingLastPathComponent()
@@ -188,7 +189,7 @@ struct StoreTests {
   @Test func spaceIsLookedAtBeforeAnythingIsTransferred() async throws {
     let small = try Store(freeBytes: 1_000_000)
     let registry = small.registry()
-    small.server.put("/m.bin", ModelServer.Resource(noise(950_000)))
+    small.server.put("/m.bin", ServedFile(noise(950_000)))
     try small.register("known", at: "/m.bin", in: registry, sizeBytes: 950_000)
     #expect(await code { try await registry.downloadModel("known") } == .insufficientStorage)
     #expect(small.server.requests.isEmpty)
@@ -226,7 +227,7 @@ struct StoreTests {
     }
     let greedy = ModelRegistry(folder: disk.url, policy: DownloadPolicy(wait: { _ in }, freeBytes: { _ in .max }))
     let content = noise(1_000_000)
-    store.server.put("/m.bin", ModelServer.Resource(content))
+    store.server.put("/m.bin", ServedFile(content))
     try store.register("m", at: "/m.bin", in: greedy)
     #expect(await code { try await greedy.downloadModel("m") } == .insufficientStorage)
     #expect(try greedy.model("m").localPath == nil)

@@ -1,6 +1,7 @@
 import CArchive
 import Checkpoints
 import Conformance
+import ConformanceDoubles
 import Foundation
 import ModelRegistry
 import Synchronization

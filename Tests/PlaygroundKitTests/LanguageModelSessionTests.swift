@@ -1,4 +1,5 @@
 import Conformance
+import ConformanceDoubles
 import Foundation
 import GenBackend
 import PlaygroundKit

@@ -73,7 +73,6 @@ func assembledRun() -> (RunDocument, [JournalEvent]) {
     #expect(lines[0] == "run_id,case_id,side,subject,scenario,session,index,metric,unit,value" && lines.last == "")
     #expect(lines.filter { $0.contains(",e2e_ns,ns,5000000") && !$0.contains(",median,") }.count == 12)
     #expect(lines.contains { $0.contains("\"sd_15/<it's> \"\"x\"\" & 100 % 日本語\"") })
-    #expect(CSVReport.row(["a\nb", "c,d", "e"]) == "\"a\nb\",\"c,d\",e")
   }
 
   @Test func theTraceHasSpansAndCounters() throws {

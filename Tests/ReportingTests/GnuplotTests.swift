@@ -18,12 +18,6 @@ import Testing
     return url
   }
 
-  @Test func textIsQuoted() {
-    #expect(Gnuplot.quoted("plain") == "'plain'")
-    #expect(Gnuplot.quoted("it's \"x\" \\n") == "'it''s \"x\" \\n'")
-    #expect(Gnuplot.quoted("a\nb\u{1b}c") == "'a bc'")
-  }
-
   @Test(.enabled(if: isInstalled, "gnuplot isn't installed"))
   func awkwardNamesAreDrawn() throws {
     let folder = try folder()

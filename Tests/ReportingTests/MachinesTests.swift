@@ -129,9 +129,4 @@ import Testing
     }
     #expect(lines.last == "run|--out|x y|--merge|x y-parts/1|--merge|x y-parts/2|--merge|x y-parts/3|")
   }
-
-  @Test func shellWordsAreQuoted() {
-    #expect(JobFile.shell("plain-1.5/x=y") == "plain-1.5/x=y" && JobFile.shell("") == "''")
-    #expect(JobFile.shell("it's $x") == "'it'\\''s $x'")
-  }
 }

@@ -1,4 +1,5 @@
 import Conformance
+import ConformanceDoubles
 import Foundation
 import Imaging
 import ReferenceEngine
@@ -90,7 +91,7 @@ extension DocumentationTests {
     let names = ["SmolVLM-256M-Instruct-Q8_0.gguf": "model.gguf", "mmproj-SmolVLM-256M-Instruct-f16.gguf": "mmproj.gguf"]
     for (name, file) in names {
       let content = try Data(contentsOf: Fixtures.folder.appendingPathComponent("Models/smolvlm/\(file)"))
-      server.put("/" + name, ModelServer.Resource(content))
+      server.put("/" + name, ServedFile(content))
     }
     RunAnywhere.registerMultiFileModel(
       id: "smolvlm-256m-instruct",
@@ -163,7 +164,7 @@ extension DocumentationTests {
 
     server.put(
       "/sd.zip",
-      ModelServer.Resource(ZipBuilder.archive([("sd/model_index.json", Data("{}".utf8)), ("sd/w.bin", Data(count: 999))])))
+      ServedFile(ZipBuilder.archive([("sd/model_index.json", Data("{}".utf8)), ("sd/w.bin", Data(count: 999))])))
     RunAnywhere.registerModel(
       id: "sd15", name: "Stable Diffusion 1.5", url: server.url("/sd.zip"), framework: .diffusers, modality: .imageGeneration,
       artifactType: .archive(.zip, structure: .nestedDirectory), memoryRequirement: 2_000_000_000)

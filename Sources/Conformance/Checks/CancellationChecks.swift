@@ -4,10 +4,10 @@ import Synchronization
 
 extension Catalogue {
   /// Cancellation and error codes.
-  static let cancellationChecks: [Check] = [
-    Check(
+  static let cancellationChecks: [SurfaceCheck<DiffusionSurface>] = [
+    SurfaceCheck(
       "D-39", "After the handler returned false there are no more calls of it, no image, and at most one more step.",
-      level: .normative, group: .diffusion, worlds: [.scripted, .engine]
+      level: .normative, group: .diffusion, environments: [.scripted, .engine]
     ) { context in
       let rig = try await context.loaded()
       for last in [1, 3, 10] {
@@ -21,9 +21,9 @@ extension Catalogue {
         }
       }
     },
-    Check(
+    SurfaceCheck(
       "D-40", "After the handler returned false the call throws cancelled.", level: .normative, group: .diffusion,
-      worlds: [.scripted, .engine]
+      environments: [.scripted, .engine]
     ) { context in
       let rig = try await context.loaded()
       for last in [1, 3, 10] {
@@ -31,9 +31,9 @@ extension Catalogue {
         try context.expectFailure(record, [.cancelled], "false at call \(last)")
       }
     },
-    Check(
+    SurfaceCheck(
       "D-41", "cancelImageGeneration() makes the running generation throw cancelled within about one step.", level: .normative,
-      group: .diffusion, worlds: [.scripted, .engine]
+      group: .diffusion, environments: [.scripted, .engine]
     ) { context in
       let rig = try await context.loaded()
       let run = rig.start(context.options(), pauseAfterUpdates: 3)
@@ -46,9 +46,9 @@ extension Catalogue {
       try context.expectFailure(record, [.cancelled], "a generation that was cancelled")
       try context.expect(record.updates.count <= 4, "at most one more step after the third", seen: "\(record.updates.count)")
     },
-    Check(
+    SurfaceCheck(
       "D-42", "Cancelling when nothing runs throws nothing and doesn't touch the next generation.", level: .recommended,
-      group: .diffusion, worlds: [.scripted, .engine]
+      group: .diffusion, environments: [.scripted, .engine]
     ) { context in
       let rig = try await context.rig()
       for isLoaded in [false, true] {
@@ -59,31 +59,31 @@ extension Catalogue {
           throw failure
         } catch {
           throw CheckFailure(
-            expected: "cancelling nothing throws nothing", seen: rig.implementation.failure(of: error).description)
+            expected: "cancelling nothing throws nothing", seen: rig.implementation.failure(error).description)
         }
       }
       _ = try await rig.run(context.options()).result("the generation after an idle cancel")
     },
-    Check(
+    SurfaceCheck(
       "D-43", "The codes tell notInitialized, modelNotFound, cancelled, processingFailed and outOfMemory apart.",
       level: .normative, group: .diffusion
     ) { context in
       let rig = try await context.rig()
-      var codes: [(String, Surface.Code, Surface.Code?)] = []
+      var codes: [(String, ErrorCode, ErrorCode?)] = []
       codes.append(("no model", .notInitialized, try await rig.run(context.options()).code))
       codes.append(
         (
           "no file", .modelNotFound,
-          try await rig.tryLoad(.init(checksSafety: false), path: ScriptedModel.root + "none")?.code
+          try await rig.tryLoad(.init(checksSafety: false), path: ScriptedModels.missing)?.code
         ))
       codes.append(
         (
           "too big a model", .outOfMemory,
-          try await rig.tryLoad(.init(checksSafety: false), path: ScriptedModel.root + "huge")?.code
+          try await rig.tryLoad(.init(checksSafety: false), path: ScriptedModels.huge)?.code
         ))
       try await rig.load(.init(checksSafety: false))
       codes.append(("a cancelled run", .cancelled, try await rig.run(context.options()) { _, _ in false }.code))
-      for (code, wanted) in [(BackendError.Code.processingFailed, Surface.Code.processingFailed), (.outOfMemory, .outOfMemory)] {
+      for (code, wanted) in [(BackendError.Code.processingFailed, ErrorCode.processingFailed), (.outOfMemory, .outOfMemory)] {
         rig.scripted?.script.failure = (4, BackendError(code, "step 4 went wrong"))
         codes.append(("an engine's \(code.rawValue)", wanted, try await rig.run(context.options()).code))
       }
@@ -91,19 +91,19 @@ extension Catalogue {
         try context.expect(seen == wanted, "\(what): error \(wanted)", seen: seen?.description ?? "no error")
       }
     },
-    Check(
+    SurfaceCheck(
       "D-44", "After a cancel the model is still loaded, and the next generation makes the right image.", level: .recommended,
-      group: .diffusion, worlds: [.scripted, .engine]
+      group: .diffusion, environments: [.scripted, .engine]
     ) { context in
       let rig = try await context.loaded()
       let wanted = try await rig.image(context.options()).data
       _ = try await rig.run(context.options { $0.seed = 99 }) { _, number in number < 4 }
-      try context.expectEqual(await rig.implementation.isLoaded, true, "loaded after a cancel:")
+      try context.expectEqual(await rig.implementation.isLoaded(), true, "loaded after a cancel:")
       try context.expect(try await rig.image(context.options()).data == wanted, "the same image as before", seen: "another one")
     },
-    Check(
+    SurfaceCheck(
       "D-45", "Cancelling the task around the call, or dropping the stream, cancels the generation.", level: .recommended,
-      group: .diffusion, worlds: [.scripted, .engine]
+      group: .diffusion, environments: [.scripted, .engine]
     ) { context in
       let rig = try await context.loaded()
       let run = rig.start(context.options(), pauseAfterUpdates: 3)
@@ -130,13 +130,13 @@ extension Catalogue {
         dropped.error?.code == .cancelled && dropped.stepsDone <= 4, "the engine stops when its stream is dropped",
         seen: "\(dropped.stepsDone) steps, \(dropped.error?.description ?? "to the end")")
     },
-    Check(
+    SurfaceCheck(
       "D-46", "Cancelling from inside the progress handler doesn't deadlock.", level: .recommended, group: .diffusion,
-      worlds: [.scripted, .engine]
+      environments: [.scripted, .engine]
     ) { context in
       let rig = try await context.loaded()
       let hasReturned = Flag()
-      let (patience, implementation) = (context.patience, rig.implementation)
+      let (timeout, implementation) = (context.timeout, rig.implementation)
       let record = try await rig.run(context.options()) { _, number in
         guard number == 3 else { return true }
         // The handler's thread is the engine's; it waits here, as an app might.
@@ -145,7 +145,7 @@ extension Catalogue {
           try? await implementation.cancel()
           semaphore.signal()
         }
-        if semaphore.wait(timeout: .now() + .milliseconds(Int(patience.components.seconds) * 1000 / 2)) == .success {
+        if semaphore.wait(timeout: .now() + .milliseconds(Int(timeout.components.seconds) * 1000 / 2)) == .success {
           hasReturned.set()
         }
         return true
@@ -157,16 +157,16 @@ extension Catalogue {
   ]
 
   /// Reads a stream up to its first step, then lets go of it.
-  private static func readOneStep(_ rig: Rig, _ options: Surface.Options) async throws {
-    guard let stream = try rig.implementation.stream(prompt: options.prompt, options: options) else { return }
+  private static func readOneStep(_ rig: DiffusionRig, _ options: DiffusionSurface.Options) async throws {
+    guard let stream = try await rig.implementation.stream?(options.prompt, options) else { return }
     for try await event in stream { if case .progress = event { return } }
   }
 
   /// Two at a time.
-  static let concurrencyChecks: [Check] = [
-    Check(
+  static let concurrencyChecks: [SurfaceCheck<DiffusionSurface>] = [
+    SurfaceCheck(
       "D-47", "Of two generations at once both get their own results, or the second fails as busy; nothing is mixed.",
-      level: .contract, group: .diffusion, worlds: [.scripted, .engine]
+      level: .contract, group: .diffusion, environments: [.scripted, .engine]
     ) { context in
       let rig = try await context.loaded()
       let (first, second) = (context.options { $0.steps = 12 }, context.options("a green hill", .sd15))
@@ -189,9 +189,9 @@ extension Catalogue {
           recordB.updates.map(\.total), Array(repeating: 10, count: 10), "totals that the second handler saw:")
       }
     },
-    Check(
+    SurfaceCheck(
       "D-48", "Cancelling one generation doesn't touch the next.", level: .recommended, group: .diffusion,
-      worlds: [.scripted, .engine]
+      environments: [.scripted, .engine]
     ) { context in
       let rig = try await context.loaded()
       let runA = rig.start(context.options(), pauseAfterUpdates: 3)
@@ -205,9 +205,9 @@ extension Catalogue {
       if case .failure = recordB.outcome { try context.expectFailure(recordB, [.busy], "the second") }
       _ = try await rig.run(context.options("a green hill")).result("the one after")
     },
-    Check(
+    SurfaceCheck(
       "D-49", "After an error or a cancel the handler isn't called any more.", level: .recommended, group: .diffusion,
-      worlds: [.scripted, .engine]
+      environments: [.scripted, .engine]
     ) { context in
       let rig = try await context.loaded()
       let cancelled = rig.start(context.options()) { _, number in number != 3 }
@@ -225,9 +225,9 @@ extension Catalogue {
       _ = try await rig.image(context.options())
       try context.expectEqual(failed.updates.count, 4, "calls of the handler of the run that failed:")
     },
-    Check(
+    SurfaceCheck(
       "D-54", "The handler may be called on any thread, but its calls never overlap and never change order.",
-      level: .recommended, group: .diffusion, worlds: [.scripted, .engine]
+      level: .recommended, group: .diffusion, environments: [.scripted, .engine]
     ) { context in
       let rig = try await context.loaded()
       let record = try await rig.run(context.options { $0.steps = 20 }) { _, number in
@@ -248,7 +248,7 @@ extension Catalogue {
 
 extension RunRecord {
   /// The code of its failure; nil when it succeeded.
-  var code: Surface.Code? {
+  var code: ErrorCode? {
     if case .failure(let failure) = outcome { return failure.code }
     return nil
   }

@@ -3,20 +3,20 @@ import Synchronization
 import Tensors
 
 extension Catalogue {
-  private static func metrics(_ context: CheckContext) throws -> any MetricsImplementation {
-    guard let metrics = context.subject.metrics else { throw CheckSkip("nothing that reports metrics belongs to the subject") }
+  private static func metrics(_ context: CheckContext<DiffusionSurface>) throws -> MetricsUnderTest {
+    guard let metrics = context.facts.metrics else { throw CheckSkip("nothing that reports metrics belongs to the subject") }
     return metrics
   }
 
   /// Metrics, errors and what concerns every system.
-  static let crossChecks: [Check] = [
-    Check(
+  static let crossChecks: [SurfaceCheck<DiffusionSurface>] = [
+    SurfaceCheck(
       "X-01", "Stage times are never negative and sum to at most the total; the first token comes before the end.",
-      level: .contract, group: .cross, worlds: [.scripted, .engine], isAboutMetrics: true
+      level: .contract, group: .cross, environments: [.scripted, .engine], isAboutMetrics: true
     ) { context in
       let metrics = try metrics(context)
       let rig = try await context.rig()
-      guard let backend = rig.backend else { throw CheckSkip("the engine below isn't reachable") }
+      guard let backend = rig.implementation.backend else { throw CheckSkip("the engine below isn't reachable") }
       let events = Mutex<[GenerationEvent]>([])
       let control = GenerationControl { event in events.withLock { $0.append(event) } }
       let model = try await backend.load(
@@ -35,19 +35,21 @@ extension Catalogue {
         .ended(.unet, index: nil, timeNs: endNs), .ended(.vaeDecode, index: nil, timeNs: endNs),
       ]
       for events in [whole, Array(whole.dropFirst()), Array(whole.dropLast(3)), overlapping] {
-        let budget = metrics.budget(of: events, startNs: startNs, endNs: endNs)
+        let budget = metrics.implementation.budget(of: events, startNs: startNs, endNs: endNs)
         let sum = budget.stagesNs.values.reduce(UInt64(0), &+)
         try context.expectEqual(budget.totalNs, endNs - startNs, "total in ns:")
         try context.expect(sum <= budget.totalNs, "stages that sum to at most \(budget.totalNs) ns", seen: "\(sum) ns")
       }
       try context.expect(
-        !metrics.budget(of: whole, startNs: startNs, endNs: endNs).stagesNs.isEmpty, "stages", seen: "none")
+        !metrics.implementation.budget(of: whole, startNs: startNs, endNs: endNs).stagesNs.isEmpty, "stages", seen: "none")
     },
-    Check(
+    SurfaceCheck(
       "X-02", "Token rates have a window of their own: prefill and decode apart, absent when the window is empty.",
       level: .recommended, group: .cross
     ) { context in
-      guard let backend = try await context.rig().backend else { throw CheckSkip("the engine below isn't reachable") }
+      guard let backend = try await context.rig().implementation.backend else {
+        throw CheckSkip("the engine below isn't reachable")
+      }
       guard try await backend.info.capabilities.contains(.textGeneration) else { throw CheckSkip("the engine makes no text") }
       for maxTokens in [1, 5] {
         var request = TextRequest(model: ModelID("any"), prompt: "what is in this picture ?")
@@ -73,7 +75,7 @@ extension Catalogue {
         }
       }
     },
-    Check(
+    SurfaceCheck(
       "X-03", "Durations come from a clock that never goes back, not from the time of day.", level: .recommended, group: .cross
     ) { context in
       let rig = try await context.loaded()
@@ -83,7 +85,7 @@ extension Catalogue {
       let wanted = (script.textNs + 10 * script.stepNs + script.decodeNs) / 1_000_000
       try context.expectEqual(try record.result().milliseconds, wanted, "milliseconds by the monotonic clock:")
     },
-    Check(
+    SurfaceCheck(
       "X-04", "The sample deviation equals the two-pass formula, also far from zero.", level: .recommended, group: .cross,
       isAboutMetrics: true
     ) { context in
@@ -95,50 +97,50 @@ extension Catalogue {
       for values in samples {
         let mean = values.reduce(0, +) / Double(values.count)
         let wanted = (values.reduce(0) { $0 + ($1 - mean) * ($1 - mean) } / Double(values.count - 1)).squareRoot()
-        let seen = metrics.sampleDeviation(values) ?? .nan
+        let seen = metrics.implementation.sampleDeviation(values) ?? .nan
         try context.expect(abs(seen - wanted) <= 1e-9 * max(1, wanted), "deviation \(wanted) of \(values)", seen: "\(seen)")
       }
       for values in [[], [5.0]] {
-        let seen = metrics.sampleDeviation(values)
+        let seen = metrics.implementation.sampleDeviation(values)
         try context.expect(seen == nil, "no deviation of \(values.count) values", seen: "\(seen ?? 0)")
       }
     },
-    Check(
+    SurfaceCheck(
       "X-05", "Runs that failed or were cancelled aren't counted as successes.", level: .recommended, group: .cross,
       isAboutMetrics: true
     ) { context in
       let metrics = try metrics(context)
       for code in [BackendError.Code.processingFailed, .cancelled] {
-        let backend = MeasuredBackend(failingAt: 4, with: BackendError(code, "the fourth request"))
-        let measured = try await metrics.measure(backend, path: backend.path, warmups: 1, images: 5)
+        let backend = metrics.makeEngine((4, BackendError(code, "the fourth request")), 0)
+        let measured = try await metrics.implementation.measure(backend, path: backend.path, warmups: 1, images: 5)
         try context.expect(
           measured.counted == 2, "2 counted requests: one warm-up, two that worked, then \(code.rawValue)",
           seen: "\(measured.counted)")
         try context.expect(measured.saysFailed, "a run that says that something failed", seen: "all is well")
       }
-      let good = MeasuredBackend()
-      let measured = try await metrics.measure(good, path: good.path, warmups: 0, images: 3)
+      let good = metrics.makeEngine(nil, 0)
+      let measured = try await metrics.implementation.measure(good, path: good.path, warmups: 0, images: 3)
       try context.expectEqual(measured.counted, 3, "counted requests of three that worked:")
       try context.expectEqual(measured.saysFailed, false, "says failed:")
     },
-    Check(
+    SurfaceCheck(
       "X-06", "The first load and the warm-ups are told apart from the counted requests.", level: .normative, group: .cross,
       isAboutMetrics: true
     ) { context in
       let metrics = try metrics(context)
-      let backend = MeasuredBackend()
-      let measured = try await metrics.measure(backend, path: backend.path, warmups: 2, images: 3)
+      let backend = metrics.makeEngine(nil, 0)
+      let measured = try await metrics.implementation.measure(backend, path: backend.path, warmups: 2, images: 3)
       try context.expectEqual(backend.requestCount, 5, "requests that the engine saw:")
       try context.expectEqual(measured.counted, 3, "counted requests:")
       try context.expectEqual(measured.warmups, 2, "warm-ups:")
       try context.expect(measured.loadNs != nil, "a load time", seen: "none")
-      let defaults = MeasuredBackend()
-      let plain = try await metrics.measure(defaults, path: defaults.path, warmups: 0, images: 2)
+      let defaults = metrics.makeEngine(nil, 0)
+      let plain = try await metrics.implementation.measure(defaults, path: defaults.path, warmups: 0, images: 2)
       try context.expectEqual(plain.counted, 2, "counted requests without warm-ups:")
     },
-    Check(
+    SurfaceCheck(
       "X-07", "A cancel takes at most one step; its latency is told.", level: .recommended, group: .cross,
-      worlds: [.scripted, .engine]
+      environments: [.scripted, .engine]
     ) { context in
       let rig = try await context.loaded()
       let run = rig.start(context.options { $0.steps = 30 }, pauseAfterUpdates: 5)
@@ -156,9 +158,9 @@ extension Catalogue {
       }
       context.note("cancel latency \(latencyNs / 1000) us")
     },
-    Check(
+    SurfaceCheck(
       "X-08", "The settings that were used are told, and are those that were asked for.", level: .recommended, group: .cross,
-      worlds: [.scripted, .engine], needs: [.effectiveSettings]
+      environments: [.scripted, .engine], needs: [.effectiveSettings]
     ) { context in
       let rig = try await context.loaded()
       let chosen = try await rig.image(
@@ -170,20 +172,20 @@ extension Catalogue {
       try context.expectEqual(chosen.steps, 12, "steps:")
       try context.expectEqual(chosen.guidanceScale, 3.5, "guidance scale:")
       try context.expectEqual(chosen.scheduler, "ddim", "sampler:")
-      if context.subject.world == .scripted {
-        let plain = try await rig.image(Surface.Options(prompt: "a boat"))
+      if context.isScripted {
+        let plain = try await rig.image(DiffusionSurface.Options(prompt: "a boat"))
         try context.expectEqual(plain.steps, 20, "steps when none are asked for:")
         try context.expectEqual(plain.guidanceScale, 7.5, "guidance scale when none is asked for:")
         try context.expect(plain.scheduler?.isEmpty == false, "the sampler's name", seen: "none")
       }
     },
-    Check(
+    SurfaceCheck(
       "X-09", "Peak memory is the largest during the work, with the level before it told apart.", level: .recommended,
       group: .cross, isAboutMetrics: true
     ) { context in
       let metrics = try metrics(context)
-      let backend = MeasuredBackend(holdingBytes: 256 << 20)
-      let measured = try await metrics.measure(backend, path: backend.path, warmups: 0, images: 1)
+      let backend = metrics.makeEngine(nil, 256 << 20)
+      let measured = try await metrics.implementation.measure(backend, path: backend.path, warmups: 0, images: 1)
       guard let peak = measured.peakBytes, let baseline = measured.baselineBytes else {
         throw CheckFailure(expected: "peak and baseline", seen: "\(measured)")
       }
@@ -192,18 +194,18 @@ extension Catalogue {
         grown >= 128 << 20, "a peak at least 128 MiB above the baseline: 256 MiB were held during the work",
         seen: "\(grown >> 20) MiB")
     },
-    Check(
+    SurfaceCheck(
       "X-10", "Errors carry a stable code and category; nobody needs to read a message.", level: .recommended, group: .cross,
       needs: [.errorCategory]
     ) { context in
       let rig = try await context.loaded()
       var categories: [String] = []
-      let codes: [(BackendError.Code, Surface.Code)] = [
+      let codes: [(BackendError.Code, ErrorCode)] = [
         (.processingFailed, .processingFailed), (.outOfMemory, .outOfMemory), (.invalidInput, .invalidInput),
         (.notSupported, .notSupported), (.busy, .busy), (.cancelled, .cancelled), (.invalidModel, .modelLoadFailed),
       ]
       for (code, wanted) in codes {
-        var seen: Set<Surface.Failure> = []
+        var seen: Set<SDKFailure> = []
         for message in ["one way to say it", "etwas anderes", ""] {
           rig.scripted?.script.failure = (3, BackendError(code, message))
           var failure = try context.expectFailure(try await rig.run(context.options()), [wanted], "an engine's \(code.rawValue)")
@@ -218,13 +220,13 @@ extension Catalogue {
       }
       try context.expect(Set(categories).count >= 3, "categories that tell apart", seen: "\(Set(categories).sorted())")
     },
-    Check(
+    SurfaceCheck(
       "X-11", "The defaults of the documentation, of the types, and those that reach the engine are the same.",
       level: .recommended, group: .cross
     ) { context in
       let rig = try await context.loaded(.sd15, checksSafety: true)
-      let options = rig.implementation.defaultOptions(prompt: "a boat")
-      _ = try await rig.image(Surface.Options(prompt: "a boat"))
+      let options = rig.implementation.defaultOptions("a boat")
+      _ = try await rig.image(DiffusionSurface.Options(prompt: "a boat"))
       guard let request = rig.scripted?.runs.last?.request, let load = rig.scripted?.loads.last else { return }
       let table: [(String, String, String?, String?)] = [
         ("width", "512", options.width.map(String.init), request.size.map { String($0.width) }),

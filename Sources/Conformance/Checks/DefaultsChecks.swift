@@ -2,8 +2,8 @@ import GenBackend
 
 extension Catalogue {
   /// Configuration and defaults.
-  static let defaultsChecks: [Check] = [
-    Check(
+  static let defaultsChecks: [SurfaceCheck<DiffusionSurface>] = [
+    SurfaceCheck(
       "D-01", "A configuration made without arguments has variant sd15, the safety checker on, reduced memory off.",
       level: .normative, group: .diffusion
     ) { context in
@@ -12,23 +12,23 @@ extension Catalogue {
       try context.expectEqual(configuration.checksSafety, true, "default enableSafetyChecker")
       try context.expectEqual(configuration.reducesMemory, false, "default reduceMemory")
     },
-    Check(
+    SurfaceCheck(
       "D-02", "Options made from a prompt alone have 512x512, 20 steps, guidance 7.5.", level: .normative, group: .diffusion
     ) { context in
-      let options = try await context.rig().implementation.defaultOptions(prompt: "a boat")
+      let options = try await context.rig().implementation.defaultOptions("a boat")
       try context.expectEqual(options.prompt, "a boat", "prompt")
       try context.expectEqual(options.width, 512, "default width")
       try context.expectEqual(options.height, 512, "default height")
       try context.expectEqual(options.steps, 20, "default steps")
       try context.expectEqual(options.guidanceScale, 7.5, "default guidanceScale")
     },
-    Check(
+    SurfaceCheck(
       "D-03",
       "The variants sd15, sd20 and sdxl exist; they recommend 512x512, 512x512 or 768x768, and 1024x1024.", level: .normative,
       group: .diffusion
     ) { context in
       let implementation = try await context.rig().implementation
-      let wanted: [(Surface.Variant, Set<Int>)] = [(.sd15, [512]), (.sd20, [512, 768]), (.sdxl, [1024])]
+      let wanted: [(DiffusionSurface.Variant, Set<Int>)] = [(.sd15, [512]), (.sd20, [512, 768]), (.sdxl, [1024])]
       for (variant, sides) in wanted {
         guard let sizes = implementation.recommendedSizes(variant) else {
           throw CheckFailure(expected: "the variant \(variant.rawValue)", seen: "no such variant")
@@ -37,13 +37,13 @@ extension Catalogue {
           Set(sizes), Set(sides.map { ImageSize(width: $0, height: $0) }), "recommended sizes of \(variant.rawValue)")
       }
     },
-    Check(
+    SurfaceCheck(
       "D-09", "Variants with defaults of their own use them when the caller sets nothing.", level: .contract, group: .diffusion,
       needs: [.distilledVariants]
     ) { context in
       let rig = try await context.rig()
-      try await rig.load(.init(checksSafety: false), path: ScriptedModel.root + "sd15-distilled")
-      _ = try await rig.image(Surface.Options(prompt: "a boat"))
+      try await rig.load(.init(checksSafety: false), path: ScriptedModels.distilled)
+      _ = try await rig.image(DiffusionSurface.Options(prompt: "a boat"))
       let request = rig.scripted?.runs.last?.request
       try context.expect(
         request?.steps == nil || request?.steps == 4, "4 steps, the variant's own", seen: "\(request?.steps ?? 0) steps")
@@ -51,7 +51,7 @@ extension Catalogue {
         request?.guidanceScale == nil || request?.guidanceScale == 1, "guidance 1, the variant's own",
         seen: "guidance \(request?.guidanceScale ?? 0)")
     },
-    Check(
+    SurfaceCheck(
       "D-10", "Options are values: what the caller changes after the call doesn't touch the running one.", level: .recommended,
       group: .diffusion
     ) { context in

@@ -3,8 +3,9 @@ import GenBackend
 extension Catalogue {
   /// Tries options that must be refused, and that the engine must never see.
   private static func expectRefusal(
-    _ context: CheckContext, _ rig: Rig, _ what: String, _ change: (inout Surface.Options) -> Void,
-    variant: Surface.Variant = .sd15, codes: [Surface.Code] = [.invalidInput]
+    _ context: CheckContext<DiffusionSurface>, _ rig: DiffusionRig, _ what: String,
+    _ change: (inout DiffusionSurface.Options) -> Void,
+    variant: DiffusionSurface.Variant = .sd15, codes: [ErrorCode] = [.invalidInput]
   ) async throws {
     var options = context.options("a boat", variant)
     change(&options)
@@ -16,8 +17,8 @@ extension Catalogue {
   }
 
   private static func expectAccepted(
-    _ context: CheckContext, _ rig: Rig, _ what: String, _ variant: Surface.Variant = .sd15,
-    _ change: (inout Surface.Options) -> Void
+    _ context: CheckContext<DiffusionSurface>, _ rig: DiffusionRig, _ what: String, _ variant: DiffusionSurface.Variant = .sd15,
+    _ change: (inout DiffusionSurface.Options) -> Void
   ) async throws -> RunRecord {
     var options = context.options("a boat", variant)
     change(&options)
@@ -27,10 +28,10 @@ extension Catalogue {
   }
 
   /// What callers may ask for.
-  static let inputChecks: [Check] = [
-    Check(
+  static let inputChecks: [SurfaceCheck<DiffusionSurface>] = [
+    SurfaceCheck(
       "D-04", "Steps outside 10...50 are refused with a validation error, never clamped; 10 and 50 are taken.", level: .derived,
-      group: .diffusion, worlds: [.scripted, .engine]
+      group: .diffusion, environments: [.scripted, .engine]
     ) { context in
       let rig = try await context.loaded()
       for steps in [9, 51, 0, -1, 1_000_000, Int.max, Int.min] {
@@ -41,7 +42,7 @@ extension Catalogue {
         try context.expectEqual(record.updates.last?.total, steps, "steps \(steps): total of the progress")
       }
     },
-    Check(
+    SurfaceCheck(
       "D-05", "A guidance scale outside 1...20 is refused, as are NaN and infinities; both ends are taken.", level: .derived,
       group: .diffusion
     ) { context in
@@ -56,11 +57,11 @@ extension Catalogue {
         }
       }
     },
-    Check(
+    SurfaceCheck(
       "D-06", "Sizes that the loaded model isn't made for are refused before inference.", level: .normative, group: .diffusion,
-      worlds: [.scripted, .engine]
+      environments: [.scripted, .engine]
     ) { context in
-      let wrong: [(Surface.Variant, [(Int, Int)])] = [
+      let wrong: [(DiffusionSurface.Variant, [(Int, Int)])] = [
         (.sd15, [(0, 0), (512, 0), (513, 512), (512, 768), (768, 512), (256, 256), (1024, 1024), (8, 8), (1 << 30, 512)]),
         (.sd20, [(640, 640), (512, 768), (768, 512), (1024, 1024)]),
         (.sdxl, [(512, 512), (768, 768), (1024, 512), (1023, 1024)]),
@@ -76,10 +77,10 @@ extension Catalogue {
               $0.height = height
             }, variant: variant)
         }
-        if context.subject.world == .scripted { _ = try await expectAccepted(context, rig, "its own size", variant) { _ in } }
+        if context.isScripted { _ = try await expectAccepted(context, rig, "its own size", variant) { _ in } }
       }
     },
-    Check(
+    SurfaceCheck(
       "D-07", "A prompt that is empty or nothing but spaces is refused.", level: .recommended, group: .diffusion
     ) { context in
       let rig = try await context.loaded()
@@ -87,7 +88,7 @@ extension Catalogue {
         try await expectRefusal(context, rig, "prompt '\(prompt)'", { $0.prompt = prompt })
       }
     },
-    Check(
+    SurfaceCheck(
       "D-08", "A prompt argument that differs from the one in the options is an error, or it wins.", level: .recommended,
       group: .diffusion
     ) { context in
@@ -102,23 +103,23 @@ extension Catalogue {
       try context.expect(
         try record.result().data == wanted.data, "an error, or the image of the argument", seen: "the image of options.prompt")
     },
-    Check(
+    SurfaceCheck(
       "D-29", "Negative seeds but -1, and seeds above 4294967295, are refused; they neither trap nor wrap.", level: .recommended,
       group: .diffusion, needs: [.seed]
     ) { context in
       let rig = try await context.loaded()
-      for seed in [-2, Int64.min, 1 << 32, Int64.max] {
+      for seed: Int64 in [-2, Int64.min, 1 << 32, Int64.max] {
         try await expectRefusal(context, rig, "seed \(seed)", { $0.seed = seed })
       }
       let record = try await expectAccepted(context, rig, "seed 4294967295") { $0.seed = 4_294_967_295 }
       try context.expectEqual(try record.result().seed, 4_294_967_295, "seed that was used:")
     },
-    Check(
+    SurfaceCheck(
       "D-59", "A mask without an image is refused.", level: .contract, group: .diffusion, needs: [.inpainting]
     ) { context in
       let rig = try await context.loaded()
       let mask = try TestImages.png(TestImages.mask(side: 512))
-      for mode in [Surface.Mode.inpainting, .textToImage] {
+      for mode in [DiffusionSurface.Mode.inpainting, .textToImage] {
         try await expectRefusal(
           context, rig, "a mask alone in mode \(mode.rawValue)",
           {
@@ -127,9 +128,9 @@ extension Catalogue {
           })
       }
     },
-    Check(
+    SurfaceCheck(
       "D-66", "One step works or is refused with every sampler; no step is refused.", level: .recommended, group: .diffusion,
-      worlds: [.scripted, .engine]
+      environments: [.scripted, .engine]
     ) { context in
       let rig = try await context.loaded()
       let record = try await rig.run(context.options { $0.steps = 1 })
@@ -138,10 +139,10 @@ extension Catalogue {
       case .failure(let failure): try context.expectEqual(failure.code, .invalidInput, "one step: error")
       }
       try await expectRefusal(context, rig, "steps 0", { $0.steps = 0 })
-      guard let backend = rig.backend else { return }
+      guard let backend = rig.implementation.backend else { return }
       let model = try await backend.load(
         LoadRequest(path: try context.modelPath(.sd15), safety: .off), control: GenerationControl())
-      for scheduler in context.schedulers {
+      for scheduler in context.facts.schedulers {
         for steps in [1, 0] {
           var request = ImageRequest(model: model.id, prompt: "a boat")
           request.size = ImageSize(width: model.sizeMultiple * 2, height: model.sizeMultiple * 2)
@@ -162,9 +163,9 @@ extension Catalogue {
       }
       await backend.unload(model.id)
     },
-    Check(
+    SurfaceCheck(
       "D-67", "A prompt beyond the encoder's window is refused, used whole, or the result says what was cut.",
-      level: .recommended, group: .diffusion, worlds: [.scripted, .engine]
+      level: .recommended, group: .diffusion, environments: [.scripted, .engine]
     ) { context in
       let rig = try await context.loaded()
       let words = Array(repeating: "boat", count: 119).joined(separator: " ")

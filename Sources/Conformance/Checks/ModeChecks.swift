@@ -5,8 +5,8 @@ import Tensors
 
 extension Catalogue {
   private static func imageOptions(
-    _ context: CheckContext, strength: Double = 0.5, image: Bitmap? = nil, mask: Bitmap? = nil
-  ) throws -> Surface.Options {
+    _ context: CheckContext<DiffusionSurface>, strength: Double = 0.5, image: Bitmap? = nil, mask: Bitmap? = nil
+  ) throws -> DiffusionSurface.Options {
     let start = try TestImages.png(image ?? TestImages.halves(width: 512, height: 512))
     let maskData = try mask.map { try TestImages.png($0) }
     return context.options {
@@ -18,10 +18,10 @@ extension Catalogue {
   }
 
   /// Image-to-image and inpainting.
-  static let modeChecks: [Check] = [
-    Check(
+  static let modeChecks: [SurfaceCheck<DiffusionSurface>] = [
+    SurfaceCheck(
       "D-58", "Image-to-image depends on its image; a mode that isn't there is refused, never replaced by text-to-image.",
-      level: .contract, group: .diffusion, worlds: [.scripted, .engine]
+      level: .contract, group: .diffusion, environments: [.scripted, .engine]
     ) { context in
       let rig = try await context.loaded()
       let capabilities = rig.implementation.capabilities
@@ -30,7 +30,7 @@ extension Catalogue {
         TestImages.halves(width: 512, height: 512, left: [10, 240, 10], right: [240, 240, 10]),
       ]
       let plain = try await rig.image(context.options()).data
-      let modes: [(Surface.Capability, Bitmap?)] = [(.imageToImage, nil), (.inpainting, TestImages.mask(side: 512))]
+      let modes: [(DiffusionSurface.Capability, Bitmap?)] = [(.imageToImage, nil), (.inpainting, TestImages.mask(side: 512))]
       for (capability, mask) in modes {
         let records = [
           try await rig.run(try imageOptions(context, image: images[0], mask: mask)),
@@ -56,9 +56,9 @@ extension Catalogue {
         try context.expectFailure(record, [.notSupported], "\(capability.rawValue) on a model without it")
       }
     },
-    Check(
+    SurfaceCheck(
       "D-60", "A mask of another size is refused; black pixels stay as they are, white ones are repainted.", level: .contract,
-      group: .diffusion, worlds: [.scripted, .engine], needs: [.inpainting]
+      group: .diffusion, environments: [.scripted, .engine], needs: [.inpainting]
     ) { context in
       let rig = try await context.loaded()
       let start = TestImages.halves(width: 512, height: 512, left: [200, 100, 50], right: [50, 100, 200])
@@ -85,9 +85,9 @@ extension Catalogue {
       }
       try context.expect(changed > kept / 2, "the white half repainted", seen: "\(changed) of \(kept) pixels changed")
     },
-    Check(
+    SurfaceCheck(
       "D-61", "A strength outside 0...1 is refused; 0 gives the image back or is refused; 1 equals text-to-image.",
-      level: .contract, group: .diffusion, worlds: [.scripted, .engine], needs: [.imageToImage]
+      level: .contract, group: .diffusion, environments: [.scripted, .engine], needs: [.imageToImage]
     ) { context in
       let rig = try await context.loaded()
       for strength in [-0.1, 1.1, .nan, .infinity] {
@@ -105,9 +105,9 @@ extension Catalogue {
       let plain = try await rig.image(context.options()).data
       try context.expect(whole == plain, "strength 1: the image of the prompt alone", seen: "another one")
     },
-    Check(
+    SurfaceCheck(
       "D-62", "An input image of another size is resized or refused; its axes are never swapped.", level: .recommended,
-      group: .diffusion, worlds: [.scripted, .engine], needs: [.imageToImage]
+      group: .diffusion, environments: [.scripted, .engine], needs: [.imageToImage]
     ) { context in
       let rig = try await context.loaded()
       for (width, height) in [(300, 200), (200, 300), (64, 640), (1, 1)] {
@@ -134,12 +134,12 @@ extension Catalogue {
           seen: "red of left \(left), right \(right), top \(top), bottom \(bottom)")
       }
     },
-    Check(
+    SurfaceCheck(
       "D-63", "What is claimed works; what isn't claimed is refused with notSupported.", level: .contract, group: .diffusion
     ) { context in
       let image = try TestImages.png(TestImages.halves(width: 512, height: 512))
       let mask = try TestImages.png(TestImages.mask(side: 512))
-      let probes: [(Surface.Capability, Capability, @Sendable (inout Surface.Options) -> Void)] = [
+      let probes: [(DiffusionSurface.Capability, Capability, @Sendable (inout DiffusionSurface.Options) -> Void)] = [
         (
           .imageToImage, .imageToImage,
           {
@@ -158,7 +158,13 @@ extension Catalogue {
         (.negativePrompt, .negativePrompt, { $0.negativePrompt = "a hill" }),
       ]
       let rig = try await context.loaded()
+      let told = await rig.implementation.modelCapabilities?()
       for (claim, ability, change) in probes {
+        if let told {
+          try context.expectEqual(
+            told.contains(ability.rawValue), rig.implementation.capabilities.contains(claim),
+            "\(claim.rawValue) among the loaded model's capabilities:")
+        }
         let record = try await rig.run(context.options(change))
         guard rig.implementation.capabilities.contains(claim) else {
           try context.expectFailure(record, [.notSupported], "\(claim.rawValue), which isn't claimed")

@@ -27,8 +27,8 @@ extension Catalogue {
   }
 
   /// Image Playground: whether the sheet appears, and what comes out of it.
-  static let playgroundSheetChecks: [Check] = [
-    Check(
+  static let playgroundSheetChecks: [SurfaceCheck<PlaygroundSurface>] = [
+    SurfaceCheck(
       "P-01", "Images are available exactly when the device can, language and region are supported, and the person has it on.",
       level: .normative, group: .playground
     ) { context in
@@ -37,12 +37,13 @@ extension Catalogue {
         let rig = try await context.playground {
           ($0.isDeviceCapable, $0.isRegionSupported, $0.isEnabledByUser) = (device, region, setting)
         }
-        let seen = await rig.implementation.isAvailable
+        let seen = await rig.implementation.isAvailable()
         try context.expectEqual(
           seen, device && region && setting, "device \(device), language and region \(region), setting \(setting): available")
       }
     },
-    Check("P-02", "Where images aren't available the sheet never appears.", level: .normative, group: .playground) { context in
+    SurfaceCheck("P-02", "Where images aren't available the sheet never appears.", level: .normative, group: .playground) {
+      context in
       for row in 0..<7 {
         let rig = try await context.playground {
           ($0.isDeviceCapable, $0.isRegionSupported, $0.isEnabledByUser) = (row & 1 != 0, row & 2 != 0, row & 4 != 0)
@@ -52,10 +53,10 @@ extension Catalogue {
       }
       try context.expect(try await context.playground().tryPresent() != nil, "a sheet where all holds", seen: "none")
     },
-    Check(
+    SurfaceCheck(
       "P-03",
       "Accepting tells the app of one file, on the main thread; cancelling tells it of no file, and once that it was cancelled.",
-      level: .normative, group: .playground, worlds: [.scripted, .engine]
+      level: .normative, group: .playground, environments: [.scripted, .engine]
     ) { context in
       let rig = try await context.playground()
       let style = try rig.style("illustration")
@@ -63,12 +64,12 @@ extension Catalogue {
       try await rig.generate(accepted)
       try await rig.accept(accepted)
       try context.expect(
-        accepted.told.entries.count == 1 && accepted.told.urls.count == 1, "one file",
-        seen: "\(accepted.told.entries.count) calls")
+        accepted.callbacks.entries.count == 1 && accepted.callbacks.urls.count == 1, "one file",
+        seen: "\(accepted.callbacks.entries.count) calls")
       try? await accepted.session.accept()
       await accepted.session.cancel()
       await rig.settle()
-      try context.expectEqual(accepted.told.entries.count, 1, "calls after accepting and cancelling again:")
+      try context.expectEqual(accepted.callbacks.entries.count, 1, "calls after accepting and cancelling again:")
 
       for generatesFirst in [false, true] {
         let cancelled = try await rig.present { $0.allowedStyles = [style] }
@@ -77,17 +78,17 @@ extension Catalogue {
         try await rig.cancel(cancelled)
         try? await cancelled.session.accept()
         await rig.settle()
-        try context.expectEqual(cancelled.told.entries, [.cancelled], "what the app is told of a sheet that was cancelled:")
+        try context.expectEqual(cancelled.callbacks.entries, [.cancelled], "what the app is told of a sheet that was cancelled:")
       }
-      try context.expectEqual(accepted.told.offMain, 0, "calls off the main thread:")
+      try context.expectEqual(accepted.callbacks.offMain, 0, "calls off the main thread:")
       let empty = try await rig.present { $0.allowedStyles = [style] }
       try? await empty.session.accept()
       await rig.settle()
-      try context.expectEqual(empty.told.entries, [], "what the app is told when there's nothing to accept:")
+      try context.expectEqual(empty.callbacks.entries, [], "what the app is told when there's nothing to accept:")
     },
-    Check(
+    SurfaceCheck(
       "P-04", "The file is there when the app hears of it, is an image, and its copy outlives the session.", level: .normative,
-      group: .playground, worlds: [.scripted, .engine]
+      group: .playground, environments: [.scripted, .engine]
     ) { context in
       let rig = try await context.playground()
       let folder = try context.temporaryFolder()
@@ -98,7 +99,7 @@ extension Catalogue {
         let sheet = try await rig.present { $0.allowedStyles = [style] }
         try await rig.generate(sheet)
         try await rig.accept(sheet)
-        guard let data = sheet.told.files.first ?? nil, let url = sheet.told.urls.first else {
+        guard let data = sheet.callbacks.files.first ?? nil, let url = sheet.callbacks.urls.first else {
           throw CheckFailure(expected: "a file that can be read as the app hears of it", seen: "none")
         }
         let image = try context.decode(data, "the file")
@@ -115,12 +116,12 @@ extension Catalogue {
         try context.expect(data?.isEmpty == false, "a copy that's readable after the session", seen: "none")
       }
     },
-    Check(
+    SurfaceCheck(
       "P-05", "A short text goes into the prompt as it is; of a long one the relevant ideas do.", level: .normative,
       group: .playground
     ) { context in
       let rig = try await context.playground()
-      try rig.require(.visibleRequests)
+      try rig.need(.visibleRequests)
       let style = try rig.style("illustration")
       func prompt(_ concepts: [PlaygroundSurface.Concept]) async throws -> String {
         let sheet = try await rig.present {
@@ -147,12 +148,12 @@ extension Catalogue {
       let both = try await prompt([.text(short), .text("by moonlight")])
       try context.expect(both.contains(short) && both.contains("by moonlight"), "both concepts", seen: "'\(both)'")
     },
-    Check(
+    SurfaceCheck(
       "P-06", "A source image and concepts work together, and the person can replace the image.", level: .normative,
       group: .playground
     ) { context in
       let rig = try await context.playground()
-      try rig.require(.visibleRequests)
+      try rig.need(.visibleRequests)
       let style = try rig.style("illustration")
       let sheet = try await rig.present {
         $0.sourceImage = plain(200, 30, 30)
@@ -181,12 +182,12 @@ extension Catalogue {
       try context.expect(
         combined?.prompt.contains("a red boat") == true, "the text beside an image concept", seen: "'\(combined?.prompt ?? "")'")
     },
-    Check(
+    SurfaceCheck(
       "P-07", "A drawing's strokes are where they were drawn, with their width and opacity, and work together with the text.",
       level: .normative, group: .playground
     ) { context in
       let rig = try await context.playground()
-      try rig.require(.visibleRequests, .drawings)
+      try rig.need(.visibleRequests, .drawings)
       // Left a thick black line, in the middle a thick faint one, right a thin black one.
       let strokes: [[PlaygroundSurface.Point]] = [(20.0, 10.0, 1.0), (50, 10, 0.4), (80, 3, 1)].map { x, width, opacity in
         [20.0, 80].map { PlaygroundSurface.Point(x: x, y: $0, width: width, opacity: opacity) }
@@ -215,7 +216,7 @@ extension Catalogue {
       try context.expect(darkness(24, 50) > 0.95, "black 4 beside the middle of a stroke 10 wide", seen: "\(darkness(24, 50))")
       try context.expect(darkness(84, 50) < 0.05, "white 4 beside the middle of a stroke 3 wide", seen: "\(darkness(84, 50))")
     },
-    Check(
+    SurfaceCheck(
       "P-08", "An image concept of a URL without an image is nil, one of pixels isn't.", level: .contract, group: .playground
     ) { context in
       let rig = try await context.playground()
@@ -223,14 +224,14 @@ extension Catalogue {
       let (good, bad) = (folder.appendingPathComponent("good.png"), folder.appendingPathComponent("bad.png"))
       try Data(PNGFile.encode(plain(1, 2, 3))).write(to: good)
       try Data("not an image".utf8).write(to: bad)
-      try context.expectEqual(rig.implementation.hasImageConcept(of: good), true, "a concept of a PNG file:")
-      try context.expectEqual(rig.implementation.hasImageConcept(of: bad), false, "a concept of a text file:")
+      try context.expectEqual(rig.implementation.makesImageConceptOfURL(good), true, "a concept of a PNG file:")
+      try context.expectEqual(rig.implementation.makesImageConceptOfURL(bad), false, "a concept of a text file:")
       try context.expectEqual(
-        rig.implementation.hasImageConcept(of: folder.appendingPathComponent("none.png")), false, "a concept of no file:")
-      try context.expectEqual(rig.implementation.hasImageConcept(of: folder), false, "a concept of a folder:")
-      try context.expectEqual(rig.implementation.hasImageConcept(of: plain(1, 2, 3)), true, "a concept of pixels:")
+        rig.implementation.makesImageConceptOfURL(folder.appendingPathComponent("none.png")), false, "a concept of no file:")
+      try context.expectEqual(rig.implementation.makesImageConceptOfURL(folder), false, "a concept of a folder:")
+      try context.expectEqual(rig.implementation.makesImageConceptOfPixels(plain(1, 2, 3)), true, "a concept of pixels:")
     },
-    Check(
+    SurfaceCheck(
       "P-09", "Only allowed styles are offered, and the default must be one of them.", level: .normative, group: .playground
     ) { context in
       let rig = try await context.playground()
@@ -240,36 +241,36 @@ extension Catalogue {
         $0.allowedStyles = [illustration, sketch]
         $0.defaultStyle = sketch
       }
-      try context.expectEqual(Set(await sheet.session.offeredStyles), [illustration, sketch], "the picker's styles:")
-      try context.expectEqual(await sheet.session.selectedStyle, sketch, "the style that the picker opens on:")
+      try context.expectEqual(Set(await sheet.session.offeredStyles()), [illustration, sketch], "the picker's styles:")
+      try context.expectEqual(await sheet.session.selectedStyle(), sketch, "the style that the picker opens on:")
       try await rig.within("pick returns") { try await sheet.session.pick(illustration) }
-      try context.expectEqual(await sheet.session.selectedStyle, illustration, "the picked style:")
+      try context.expectEqual(await sheet.session.selectedStyle(), illustration, "the picked style:")
       let isRefused: Bool
       do {
         try await sheet.session.pick(animation)
         isRefused = false
       } catch { isRefused = true }
       try context.expect(isRefused, "a style that isn't allowed is refused", seen: "it's taken")
-      try context.expectEqual(await sheet.session.selectedStyle, illustration, "the style after a refused pick:")
+      try context.expectEqual(await sheet.session.selectedStyle(), illustration, "the style after a refused pick:")
       let presented = try? await rig.tryPresent {
         $0.allowedStyles = [illustration]
         $0.defaultStyle = animation
       }
       try context.expect(presented == nil, "a default style that isn't allowed is refused", seen: "a sheet")
     },
-    Check("P-10", "One allowed style locks the picker to it.", level: .normative, group: .playground) { context in
+    SurfaceCheck("P-10", "One allowed style locks the picker to it.", level: .normative, group: .playground) { context in
       let rig = try await context.playground()
       let (sketch, illustration) = (try rig.style("sketch"), try rig.style("illustration"))
       let locked = try await rig.present { $0.allowedStyles = [sketch] }
-      try context.expectEqual(await locked.session.offeredStyles, [sketch], "the picker's styles:")
-      try context.expectEqual(await locked.session.isStyleLocked, true, "locked:")
-      try context.expectEqual(await locked.session.selectedStyle, sketch, "the style:")
+      try context.expectEqual(await locked.session.offeredStyles(), [sketch], "the picker's styles:")
+      try context.expectEqual(await locked.session.isStyleLocked(), true, "locked:")
+      try context.expectEqual(await locked.session.selectedStyle(), sketch, "the style:")
       try? await locked.session.pick(illustration)
-      try context.expectEqual(await locked.session.selectedStyle, sketch, "the style after picking another one:")
+      try context.expectEqual(await locked.session.selectedStyle(), sketch, "the style after picking another one:")
       let open = try await rig.present { $0.allowedStyles = [sketch, illustration] }
-      try context.expectEqual(await open.session.isStyleLocked, false, "locked with two styles:")
+      try context.expectEqual(await open.session.isStyleLocked(), false, "locked with two styles:")
     },
-    Check(
+    SurfaceCheck(
       "P-11",
       "The external provider is offered where it's listed; where none is configured the person is led to it, and the app has nothing to do.",
       level: .normative, group: .playground
@@ -284,34 +285,34 @@ extension Catalogue {
         let rig = try await context.playground {
           if isConfigured { $0.externalProvider = provider } else { $0.providerToSetUp = provider }
         }
-        try rig.require(.externalProvider)
+        try rig.need(.externalProvider)
         let external = try rig.style("externalProvider")
         let usual = try await rig.present()
         try context.expect(
-          !(await usual.session.offeredStyles).contains(external), "no external provider unless it's listed", seen: "one")
+          !(await usual.session.offeredStyles()).contains(external), "no external provider unless it's listed", seen: "one")
         let sketch = try rig.style("sketch")
         let sheet = try await rig.present {
           $0.allowedStyles = [sketch, external]
           $0.defaultStyle = external
         }
-        try context.expect((await sheet.session.offeredStyles).contains(external), "the external provider", seen: "none")
+        try context.expect((await sheet.session.offeredStyles()).contains(external), "the external provider", seen: "none")
         if !isConfigured {
           try await rig.generate(sheet, expecting: .settingUpProvider, "no provider is configured")
-          try context.expectEqual(sheet.told.entries, [], "what the app is told while the person sets it up:")
+          try context.expectEqual(sheet.callbacks.entries, [], "what the app is told while the person sets it up:")
           await sheet.session.finishProviderSetup()
         }
         try await rig.generate(sheet)
         try context.expectEqual(prompts.value.count, 1, "requests at the provider:")
         try context.expect(prompts.value.allSatisfy { $0.contains("a red boat") }, "the description", seen: "\(prompts.value)")
-        try context.expectEqual(try rig.backend.runs.count, 0, "requests at the system's own engine:")
+        try context.expectEqual(try rig.testDouble.runs.count, 0, "requests at the system's own engine:")
         try await rig.accept(sheet)
-        let image = try context.decode((sheet.told.files.first ?? nil) ?? Data(), "the file")
+        let image = try context.decode((sheet.callbacks.files.first ?? nil) ?? Data(), "the file")
         try context.expectEqual(Array(image.samples.prefix(3)), [9, 9, 200], "the provider's picture:")
       }
     },
-    Check(
+    SurfaceCheck(
       "P-12", "In the style emoji accepting gives a glyph and no file, in any other a file and no glyph.", level: .normative,
-      group: .playground, worlds: [.scripted, .engine]
+      group: .playground, environments: [.scripted, .engine]
     ) { context in
       let rig = try await context.playground()
       for name in ["emoji", "sketch", "illustration", "animation"] {
@@ -322,9 +323,9 @@ extension Catalogue {
         }
         try await rig.generate(sheet)
         try await rig.accept(sheet)
-        try context.expectEqual(sheet.told.urls.count, name == "emoji" ? 0 : 1, "\(name): files")
-        try context.expectEqual(sheet.told.glyphs.count, name == "emoji" ? 1 : 0, "\(name): glyphs")
-        guard let glyph = sheet.told.glyphs.first else { continue }
+        try context.expectEqual(sheet.callbacks.urls.count, name == "emoji" ? 0 : 1, "\(name): files")
+        try context.expectEqual(sheet.callbacks.glyphs.count, name == "emoji" ? 1 : 0, "\(name): glyphs")
+        guard let glyph = sheet.callbacks.glyphs.first else { continue }
         let image = try context.decode(glyph.png, "the glyph")
         try context.expectEqual(image.width, image.height, "the glyph's height and width:")
         try context.expect(image.channels == 2 || image.channels == 4, "an alpha channel", seen: "\(image.channels) channels")
@@ -337,14 +338,14 @@ extension Catalogue {
           glyph.description.contains("a red boat"), "a description of what it shows", seen: "'\(glyph.description)'")
       }
     },
-    Check(
+    SurfaceCheck(
       "P-13", "Personalization is on by default; disabled, there's no picker of people and no names are found.",
       level: .normative, group: .playground
     ) { context in
       let rig = try await context.playground {
         $0.people = [PlaygroundSurface.Person(name: "Anna", appearance: "a woman with short red hair")]
       }
-      try rig.require(.people)
+      try rig.need(.people)
       try context.expectEqual(rig.implementation.isPersonalizedByDefault, true, "personalization by default:")
       let style = try rig.style("illustration")
       for personalization in [nil] + PlaygroundSurface.Personalization.allCases.map(Optional.init) {
@@ -355,31 +356,31 @@ extension Catalogue {
         }
         let isOn = personalization != .disabled
         let name = personalization?.rawValue ?? "not set"
-        try context.expectEqual(await sheet.session.offersPeople, isOn, "personalization \(name): a picker of people")
-        try context.expectEqual(await sheet.session.detectedNames, isOn ? ["Anna"] : [], "personalization \(name): names")
+        try context.expectEqual(await sheet.session.offersPeople(), isOn, "personalization \(name): a picker of people")
+        try context.expectEqual(await sheet.session.detectedNames(), isOn ? ["Anna"] : [], "personalization \(name): names")
         let request = try await rig.generate(sheet)
         guard rig.implementation.capabilities.contains(.visibleRequests), let prompt = request?.prompt else { continue }
         try context.expectEqual(
           prompt.contains("short red hair"), isOn, "personalization \(name): the person's looks in the prompt '\(prompt)'")
       }
     },
-    Check(
+    SurfaceCheck(
       "P-16", "When the limit of images is reached the sheet says so; the app is told nothing and has nothing to do.",
       level: .normative, group: .playground
     ) { context in
       let rig = try await context.playground { $0.usageLimit = 2 }
-      try rig.require(.usageLimit)
+      try rig.need(.usageLimit)
       let style = try rig.style("illustration")
       let sheet = try await rig.present { $0.allowedStyles = [style] }
       for _ in 0..<2 { try await rig.generate(sheet) }
       try await rig.generate(sheet, expecting: .usageLimitReached, "a third image of two")
-      try context.expectEqual(try rig.backend.runs.count, 2, "requests at the engine:")
-      try context.expectEqual(sheet.told.entries, [], "what the app is told:")
+      try context.expectEqual(try rig.testDouble.runs.count, 2, "requests at the engine:")
+      try context.expectEqual(sheet.callbacks.entries, [], "what the app is told:")
       // What was made before can still be accepted.
       try await rig.accept(sheet)
-      try context.expectEqual(sheet.told.urls.count, 1, "files:")
+      try context.expectEqual(sheet.callbacks.urls.count, 1, "files:")
     },
-    Check(
+    SurfaceCheck(
       deviceOnly: "P-17", "The view controller takes concepts and options before it's presented, and its delegate gets the file.",
       level: .normative, group: .playground,
       reason: "needs UIKit or AppKit; the headless sheet beneath it is judged by P-03 to P-13"),

@@ -3,10 +3,10 @@ import Tensors
 
 extension Catalogue {
   /// Progress and previews.
-  static let progressChecks: [Check] = [
-    Check(
+  static let progressChecks: [SurfaceCheck<DiffusionSurface>] = [
+    SurfaceCheck(
       "D-50", "Progress lies in 0...1 and never goes back, nor does the step; the total stays.", level: .normative,
-      group: .diffusion, worlds: [.scripted, .engine]
+      group: .diffusion, environments: [.scripted, .engine]
     ) { context in
       let rig = try await context.loaded()
       for count in rig.implementation.capabilities.contains(.batch) ? [1, 2] : [1] {
@@ -22,8 +22,9 @@ extension Catalogue {
         }
       }
     },
-    Check(
-      "D-51", "The handler is called once for each step.", level: .normative, group: .diffusion, worlds: [.scripted, .engine]
+    SurfaceCheck(
+      "D-51", "The handler is called once for each step.", level: .normative, group: .diffusion,
+      environments: [.scripted, .engine]
     ) { context in
       let rig = try await context.loaded()
       for scheduler in rig.implementation.capabilities.contains(.scheduler) ? ["pndm", "heun", "ddim"] : [nil] {
@@ -34,9 +35,9 @@ extension Catalogue {
         try context.expectEqual(Set(record.updates.map(\.step)).count, 10, "\(scheduler ?? "default"): different steps")
       }
     },
-    Check(
+    SurfaceCheck(
       "D-52", "Steps count from 0 or from 1, progress fits them, and the last call reaches 1.", level: .normative,
-      group: .diffusion, worlds: [.scripted, .engine]
+      group: .diffusion, environments: [.scripted, .engine]
     ) { context in
       let updates = try await context.loaded().run(context.options()).updates
       guard let first = updates.first, let last = updates.last else {
@@ -52,9 +53,9 @@ extension Catalogue {
       }
       context.note("counts from \(first.step)")
     },
-    Check(
+    SurfaceCheck(
       "D-53", "totalSteps is the number of steps that are run, also in image-to-image.", level: .contract, group: .diffusion,
-      worlds: [.scripted, .engine]
+      environments: [.scripted, .engine]
     ) { context in
       let rig = try await context.loaded()
       let plain = try await rig.run(context.options { $0.steps = 15 })
@@ -74,7 +75,7 @@ extension Catalogue {
       try context.expectEqual(record.updates.count, 10, "calls of the handler:")
       if let told = result.steps { try context.expectEqual(told, 10, "steps that the result tells:") }
     },
-    Check(
+    SurfaceCheck(
       "D-55", "With previews off nothing is decoded in between.", level: .recommended, group: .diffusion
     ) { context in
       let rig = try await context.loaded()
@@ -82,9 +83,9 @@ extension Catalogue {
       try context.expect(record.updates.allSatisfy { $0.preview == nil }, "no previews", seen: "some")
       try context.expectEqual(rig.scripted?.runs.last?.previews, 0, "previews that the engine decoded:")
     },
-    Check(
+    SurfaceCheck(
       "D-56", "With previews on there is one every stride steps, of the right size; the last one is the final image.",
-      level: .contract, group: .diffusion, worlds: [.scripted, .engine], needs: [.previews]
+      level: .contract, group: .diffusion, environments: [.scripted, .engine], needs: [.previews]
     ) { context in
       let rig = try await context.loaded()
       let record = try await rig.run(context.options { $0.previewStride = 3 })
@@ -103,18 +104,18 @@ extension Catalogue {
       let worst = zip(preview.samples, final.samples).map { abs(Int($0) - Int($1)) }.max() ?? 0
       try context.expect(worst <= 3, "a last preview within 3 levels of the final image", seen: "\(worst) levels apart")
     },
-    Check(
+    SurfaceCheck(
       "D-57", "A stream tells started, the steps, and exactly one end, which carries the result.", level: .contract,
       group: .diffusion, needs: [.stream]
     ) { context in
       let rig = try await context.loaded()
       let wanted = try await rig.image(context.options()).data
       let options = context.options()
-      guard let stream = try rig.implementation.stream(prompt: options.prompt, options: options) else {
+      guard let stream = try await rig.implementation.stream?(options.prompt, options) else {
         throw CheckFailure(expected: "a stream, as the implementation claims", seen: "none")
       }
-      let reader = Task { () -> [Surface.Event] in
-        var events: [Surface.Event] = []
+      let reader = Task { () -> [DiffusionSurface.Event] in
+        var events: [DiffusionSurface.Event] = []
         for try await event in stream { events.append(event) }
         return events
       }
@@ -128,16 +129,16 @@ extension Catalogue {
         try context.expect(result.data == wanted, "the result in the last event", seen: "\(result.data.count) other bytes")
       }
       rig.scripted?.script.failure = (4, BackendError(.processingFailed, "step 4 went wrong"))
-      guard let failing = try rig.implementation.stream(prompt: options.prompt, options: options) else { return }
+      guard let failing = try await rig.implementation.stream?(options.prompt, options) else { return }
       let implementation = rig.implementation
-      let failure = try await rig.within("the failing stream ends") { () -> Surface.Failure? in
+      let failure = try await rig.within("the failing stream ends") { () -> SDKFailure? in
         do {
           for try await event in failing {
             if case .completed = event { return nil }
           }
           return nil
         } catch {
-          return implementation.failure(of: error)
+          return implementation.failure(error)
         }
       }
       try context.expectEqual(failure?.code, .processingFailed, "error of a stream whose engine fails:")

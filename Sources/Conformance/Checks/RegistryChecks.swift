@@ -3,8 +3,8 @@ import Foundation
 extension Catalogue {
 
   /// M-01 to M-09, M-16 to M-20, M-22: what is registered and what is here.
-  static let registryStoreChecks: [Check] = [
-    Check(
+  static let registryStoreChecks: [SurfaceCheck<RegistrySurface>] = [
+    SurfaceCheck(
       "M-01", "A registered model is listed at once, with all that it was registered with.", level: .normative, group: .models
     ) { context in
       let rig = try await RegistryRig.make(context)
@@ -23,7 +23,7 @@ extension Catalogue {
       try context.expectEqual(
         try await rig.must("available", { try await $0.available() }).map(\.id).sorted(), ["one", "two"], "models:")
     },
-    Check(
+    SurfaceCheck(
       "M-02", "A model has no path until all of it is downloaded, and then one that exists.", level: .normative, group: .models
     ) { context in
       let rig = try await RegistryRig.make(context)
@@ -39,7 +39,7 @@ extension Catalogue {
       try context.expect(
         path.map { FileManager.default.fileExists(atPath: $0.path) } ?? false, "a path that exists", seen: path?.path ?? "none")
     },
-    Check(
+    SurfaceCheck(
       "M-03", "The path of a model of several files is its main file or the folder, never the projector.", level: .recommended,
       group: .models
     ) {
@@ -57,11 +57,11 @@ extension Catalogue {
         (try? Data(contentsOf: main)) == wanted, "the main file, or a folder with it",
         seen: "\(path.lastPathComponent) with other content")
     },
-    Check("M-05", "Downloading an unknown model fails with modelNotFound.", level: .contract, group: .models) { context in
+    SurfaceCheck("M-05", "Downloading an unknown model fails with modelNotFound.", level: .contract, group: .models) { context in
       let rig = try await RegistryRig.make(context)
       try rig.expect(try await rig.download("none").failure, [.modelNotFound], "the download of a model that isn't registered")
     },
-    Check(
+    SurfaceCheck(
       "M-08", "The memory that a model needs and the bytes that are transferred are two things.", level: .normative,
       group: .models
     ) {
@@ -75,7 +75,7 @@ extension Catalogue {
         try await rig.fetch("m")
       }
     },
-    Check(
+    SurfaceCheck(
       "M-09", "Of two registrations of one id the last wins, or the second fails; what can't be registered fails.",
       level: .recommended, group: .models
     ) {
@@ -104,7 +104,7 @@ extension Catalogue {
       }
       try context.expectEqual(try await rig.must("available", { try await $0.available() }).count, 2, "models in the end:")
     },
-    Check(
+    SurfaceCheck(
       "M-16", "Deleting removes the files and the path; a loaded model's files stay, or it's unloaded first.",
       level: .recommended,
       group: .models
@@ -126,12 +126,13 @@ extension Catalogue {
       try await rig.must("unload", { try await $0.unload("m") })
       if failure != nil {
         let second = await rig.failure { try await rig.implementation.delete("m") }
-        try context.expect(second == nil, "deleting the unloaded model succeeds", seen: CheckContext.shown(second))
+        try context.expect(
+          second == nil, "deleting the unloaded model succeeds", seen: CheckContext<RegistrySurface>.shown(second))
       }
       try context.expectEqual(rig.copies(of: content), [], "files of the deleted model:")
       try context.expect(try await rig.model("m").localPath == nil, "no path after deleting", seen: "one")
     },
-    Check(
+    SurfaceCheck(
       "M-17", "Registrations and downloads survive a restart, and are seen without a network.", level: .recommended,
       group: .models
     ) { context in
@@ -146,10 +147,11 @@ extension Catalogue {
       try context.expectEqual(try await later.must("available", { try await $0.available() }), before, "models after a restart:")
       for id in ["one", "two"] {
         let download = try await later.download(id)
-        try context.expect(download.failure == nil, "'\(id)' downloaded already", seen: CheckContext.shown(download.failure))
+        try context.expect(
+          download.failure == nil, "'\(id)' downloaded already", seen: CheckContext<RegistrySurface>.shown(download.failure))
       }
     },
-    Check(
+    SurfaceCheck(
       "M-18", "Models that are built in aren't counted as storage; the others count with their bytes on the disk.",
       level: .recommended, group: .models
     ) {
@@ -170,12 +172,13 @@ extension Catalogue {
         try await rig.must("storage", { try await $0.storage() }).filter { $0.value > 0 }, ["m": 5000, "two": 5000],
         "bytes by model:")
     },
-    Check("M-20", "Before the SDK is initialised the list of models fails with notInitialized.", level: .contract, group: .models)
-    { context in
+    SurfaceCheck(
+      "M-20", "Before the SDK is initialised the list of models fails with notInitialized.", level: .contract, group: .models
+    ) { context in
       let rig = try await RegistryRig.make(context, isInitialized: false)
       try rig.expect(await rig.failure { _ = try await rig.implementation.available() }, [.notInitialized], "the list of models")
     },
-    Check(
+    SurfaceCheck(
       "M-22", "Unloading what isn't loaded does nothing; forgetting a model that's unknown, loaded, or has files fails.",
       level: .contract, group: .models
     ) { context in
@@ -183,13 +186,14 @@ extension Catalogue {
       try rig.need(.deletion)
       try await rig.register(.init(id: "m", files: [rig.put("m.bin", RegistryRig.content(500))]))
       let idle = await rig.failure { try await rig.implementation.unload("m") }
-      try context.expect(idle == nil, "an unload without a loaded model that does nothing", seen: CheckContext.shown(idle))
+      try context.expect(
+        idle == nil, "an unload without a loaded model that does nothing", seen: CheckContext<RegistrySurface>.shown(idle))
       try rig.expect(
         await rig.failure { try await rig.implementation.unregister("none") }, [.modelNotFound], "forgetting an unknown model")
+      try await rig.fetch("m")
       try await rig.must("load", { try await $0.load("m") })
       try rig.expect(await rig.failure { try await rig.implementation.unregister("m") }, [.busy], "forgetting a loaded model")
       try await rig.must("unload", { try await $0.unload("m") })
-      try await rig.fetch("m")
       try rig.expect(
         await rig.failure { try await rig.implementation.unregister("m") }, [.busy], "forgetting a model whose files are here")
       try await rig.must("delete", { try await $0.delete("m") })

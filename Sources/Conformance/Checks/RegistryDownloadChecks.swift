@@ -2,7 +2,7 @@ import Checkpoints
 import Foundation
 
 extension Catalogue {
-  private static func expectLaw(_ fractions: [Double], _ what: String, _ context: CheckContext) throws {
+  private static func expectLaw(_ fractions: [Double], _ what: String, _ context: CheckContext<RegistrySurface>) throws {
     try context.expect(!fractions.isEmpty, "\(what): some progress", seen: "none")
     try context.expect(fractions.allSatisfy { (0...1).contains($0) }, "\(what): progress in 0...1", seen: "\(fractions)")
     try context.expect(
@@ -10,11 +10,11 @@ extension Catalogue {
       seen: "\(fractions)")
   }
 
-  private static let checksum: [Surface.Code] = [.other("checksumMismatch")]
+  private static let checksum: [ErrorCode] = [.other("checksumMismatch")]
 
   /// M-04, M-06, M-07, M-10 to M-15, M-19, M-21: downloads.
-  static let registryDownloadChecks: [Check] = [
-    Check(
+  static let registryDownloadChecks: [SurfaceCheck<RegistrySurface>] = [
+    SurfaceCheck(
       "M-04", "Progress is in 0...1, never goes back, and ends with 1 when the download succeeds.", level: .normative,
       group: .models
     ) { context in
@@ -24,14 +24,15 @@ extension Catalogue {
       try await rig.register(.init(id: "set", files: rig.pair(200_000, 100_000), kind: .multiFile))
       var ids = ["file", "set"]
       if rig.implementation.capabilities.contains(.archives) {
-        let zip = ZipBuilder.archive([("m/model_index.json", Data("{}".utf8)), ("m/w.bin", content)])
+        let zip = context.facts.zip([("m/model_index.json", Data("{}".utf8)), ("m/w.bin", content)])
         try await rig.register(.init(id: "zip", files: [rig.put("m.zip", zip)], kind: .zip))
         ids.append("zip")
       }
       for id in ids {
         let download = try await rig.download(id)
         try context.expect(
-          download.failure == nil, "the download of the \(id) succeeds", seen: CheckContext.shown(download.failure))
+          download.failure == nil, "the download of the \(id) succeeds",
+          seen: CheckContext<RegistrySurface>.shown(download.failure))
         try expectLaw(download.fractions, id, context)
         try context.expectEqual(download.fractions.last ?? 0, 1, "\(id): the last progress:")
       }
@@ -40,12 +41,12 @@ extension Catalogue {
       try context.expect(
         failed.fractions.allSatisfy { (0..<1).contains($0) }, "progress below 1 of what failed", seen: "\(failed.fractions)")
     },
-    Check("M-06", "A download that fails throws.", level: .normative, group: .models) { context in
+    SurfaceCheck("M-06", "A download that fails throws.", level: .normative, group: .models) { context in
       let rig = try await RegistryRig.make(context)
-      let cuts = [ModelServer.Fault](repeating: .cut(afterBytes: 10), count: 40)
+      let cuts = [ServerFault](repeating: .cut(afterBytes: 10), count: 40)
       try await rig.register(.init(id: "cut", files: [rig.put("m.bin", RegistryRig.content(500), faults: cuts)]))
       try await rig.register(.init(id: "gone", files: [rig.file("gone")]))
-      let refusing = [ModelServer.Fault](repeating: .status(500), count: 40)
+      let refusing = [ServerFault](repeating: .status(500), count: 40)
       try await rig.register(.init(id: "refused", files: [rig.put("r.bin", RegistryRig.content(500), faults: refusing)]))
       for id in ["gone", "refused"] {
         try rig.expect(try await rig.download(id).failure, [], "the download of '\(id)'")
@@ -54,7 +55,7 @@ extension Catalogue {
       rig.server.stop()
       try rig.expect(try await rig.download("cut").failure, [], "a download without a network")
     },
-    Check(
+    SurfaceCheck(
       "M-07", "The progress of several files counts all their bytes, not those of the file in flight.", level: .recommended,
       group: .models
     ) {
@@ -74,12 +75,13 @@ extension Catalogue {
       try context.expect(most <= 0.2, "at most 0.2 when a tenth of the bytes is here", seen: "\(most)")
       gate.open()
       let download = try await run.value()
-      try context.expect(download.failure == nil, "the download succeeds", seen: CheckContext.shown(download.failure))
+      try context.expect(
+        download.failure == nil, "the download succeeds", seen: CheckContext<RegistrySurface>.shown(download.failure))
       try context.expect(
         download.fractions.contains { (0.2...0.95).contains($0) }, "progress between a tenth and the end",
         seen: "\(download.fractions)")
     },
-    Check(
+    SurfaceCheck(
       "M-10",
       "An archive is unpacked to a folder that can be loaded, and isn't left behind; entries that lead outside are refused.",
       level: .normative, group: .models
@@ -88,7 +90,7 @@ extension Catalogue {
       let rig = try await RegistryRig.make(context)
       try rig.need(.archives)
       let weights = RegistryRig.content(3000)
-      let zip = ZipBuilder.archive([("wrap/model/model_index.json", Data("{}".utf8)), ("wrap/model/unet/w.bin", weights)])
+      let zip = context.facts.zip([("wrap/model/model_index.json", Data("{}".utf8)), ("wrap/model/unet/w.bin", weights)])
       try await rig.register(.init(id: "m", files: [rig.put("m.zip", zip)], kind: .zip))
       guard let path = try await rig.fetch("m").localPath else { throw CheckFailure(expected: "a path", seen: "none") }
       for name in ["model_index.json", "unet/w.bin"] {
@@ -99,7 +101,7 @@ extension Catalogue {
       try context.expectEqual(rig.copies(of: zip), [], "copies of the archive:")
       for (number, name) in ["../evil.bin", "/tmp/genbench-evil.bin", "a/../../evil.bin"].enumerated() {
         let evil = Data("evil \(number)".utf8)
-        let hostile = ZipBuilder.archive([("model_index.json", Data("{}".utf8)), (name, evil)])
+        let hostile = context.facts.zip([("model_index.json", Data("{}".utf8)), (name, evil)])
         try await rig.register(.init(id: "h\(number)", files: [rig.put("h\(number).zip", hostile)], kind: .zip))
         try rig.expect(try await rig.download("h\(number)").failure, [], "an archive with '\(name)'")
         try context.expect(try await rig.model("h\(number)").localPath == nil, "nothing downloaded by it", seen: "a path")
@@ -108,7 +110,7 @@ extension Catalogue {
           !FileManager.default.fileExists(atPath: "/tmp/genbench-evil.bin"), "no file outside", seen: "one in /tmp")
       }
     },
-    Check(
+    SurfaceCheck(
       "M-11", "A checksum that is given is looked at; a file of another one is refused and removed.", level: .contract,
       group: .models
     ) { context in
@@ -125,7 +127,7 @@ extension Catalogue {
       try await rig.register(.init(id: "m", files: [file]))
       try await rig.fetch("m")
     },
-    Check(
+    SurfaceCheck(
       "M-12", "What was interrupted goes on and is the same file, byte for byte; a cancelled download isn't downloaded.",
       level: .contract, group: .models
     ) {
@@ -155,7 +157,7 @@ extension Catalogue {
       let second = try await later.fetch("n").localPath
       try context.expect(second.flatMap { try? Data(contentsOf: $0) } == changed, "the new file, whole", seen: "another one")
     },
-    Check(
+    SurfaceCheck(
       "M-13", "Space is looked at before the transfer: free must be more than the size and a tenth of it.", level: .contract,
       group: .models
     ) { context in
@@ -168,14 +170,14 @@ extension Catalogue {
         try await rig.register(.init(id: "m", files: [file]))
         let failure = try await rig.download("m").failure
         if fits {
-          try context.expect(failure == nil, "100000 bytes fit into \(free)", seen: CheckContext.shown(failure))
+          try context.expect(failure == nil, "100000 bytes fit into \(free)", seen: CheckContext<RegistrySurface>.shown(failure))
         } else {
           try rig.expect(failure, [.other("insufficientStorage")], "100000 bytes with \(free) free")
           try context.expectEqual(rig.server.count("/m.bin"), 0, "transfers:")
         }
       }
     },
-    Check(
+    SurfaceCheck(
       "M-14", "The events of a download have one name and rising numbers, and end with one last event, which is true.",
       level: .contract, group: .models
     ) { context in
@@ -195,7 +197,8 @@ extension Catalogue {
           seen: "\(events.map(\.sequence))")
         try context.expectEqual(events.filter(\.isTerminal).map(\.kind), [last], "\(id): last events:")
         try context.expect(
-          events.last?.isTerminal == true, "\(id): nothing after the last event", seen: CheckContext.shown(events.last?.kind))
+          events.last?.isTerminal == true, "\(id): nothing after the last event",
+          seen: CheckContext<RegistrySurface>.shown(events.last?.kind))
         try context.expectEqual(try await rig.model(id).localPath != nil, last == .completed, "\(id): downloaded:")
         for event in events {
           guard case .progress(let done, let total) = event.kind, let total, total > 0 else { continue }
@@ -206,7 +209,7 @@ extension Catalogue {
       }
       try context.expectEqual(names.count, 3, "names of three downloads:")
     },
-    Check("M-15", "All who watch one download are told everything.", level: .recommended, group: .models) { context in
+    SurfaceCheck("M-15", "All who watch one download are told everything.", level: .recommended, group: .models) { context in
       let rig = try await RegistryRig.make(context)
       try rig.need(.events)
       let gate = Gate()
@@ -228,7 +231,7 @@ extension Catalogue {
       try context.expect(Array(joined) == lists[1], "no gaps for the second", seen: "\(lists[1].map(\.sequence))")
       try context.expectEqual(rig.server.count("/m.bin"), 1, "transfers:")
     },
-    Check("M-19", "An optional file may be missing, another one may not.", level: .contract, group: .models) { context in
+    SurfaceCheck("M-19", "An optional file may be missing, another one may not.", level: .contract, group: .models) { context in
       let rig = try await RegistryRig.make(context)
       try rig.need(.optionalFiles)
       var missing = rig.file("missing.json")
@@ -240,15 +243,15 @@ extension Catalogue {
       try rig.expect(try await rig.download("n").failure, [], "a model whose required file is missing")
       try context.expect(try await rig.model("n").localPath == nil, "no path", seen: "one")
     },
-    Check(
+    SurfaceCheck(
       "M-21", "Attempts are bounded, only for what may pass; a refusal by the server is told from a broken network.",
       level: .contract,
       group: .models
     ) { context in
       let rig = try await RegistryRig.make(context)
       let content = RegistryRig.content(500)
-      let cuts = [ModelServer.Fault](repeating: .cut(afterBytes: 0), count: 40)
-      let busy = [ModelServer.Fault](repeating: .status(503), count: 40)
+      let cuts = [ServerFault](repeating: .cut(afterBytes: 0), count: 40)
+      let busy = [ServerFault](repeating: .status(503), count: 40)
       try await rig.register(.init(id: "cut", files: [rig.put("cut", content, faults: cuts)]))
       try await rig.register(.init(id: "busy", files: [rig.put("busy", content, faults: busy)]))
       try await rig.register(.init(id: "gone", files: [rig.file("gone")]))
@@ -261,7 +264,7 @@ extension Catalogue {
       try context.expect(
         failures[0]?.code != failures[2]?.code && failures[1]?.code == failures[2]?.code,
         "one code for the server's refusals, another for the network",
-        seen: failures.map { CheckContext.shown($0?.code) }.joined(separator: ", "))
+        seen: failures.map { CheckContext<RegistrySurface>.shown($0?.code) }.joined(separator: ", "))
       for name in ["cut", "busy"] {
         let count = rig.server.count("/" + name)
         try context.expect((2...4).contains(count), "an attempt and at most three more for '\(name)'", seen: "\(count)")

@@ -4,10 +4,10 @@ import Tensors
 
 extension Catalogue {
   /// Memory and compute units.
-  static let resourceChecks: [Check] = [
-    Check(
+  static let resourceChecks: [SurfaceCheck<DiffusionSurface>] = [
+    SurfaceCheck(
       "D-68", "reduceMemory lowers the peak; the image of the same seed stays the same.", level: .normative, group: .diffusion,
-      worlds: [.scripted, .engine]
+      environments: [.scripted, .engine]
     ) { context in
       var peaks: [Int] = []
       var images: [Bitmap] = []
@@ -29,9 +29,9 @@ extension Catalogue {
         try context.expect(psnr >= 30, "the same image within 30 dB", seen: "\(psnr) dB")
       }
     },
-    Check(
+    SurfaceCheck(
       "D-69", "After an unload memory is back where it was, and generations in a row don't make it grow.", level: .recommended,
-      group: .diffusion, worlds: [.scripted, .engine], needs: [.unload]
+      group: .diffusion, environments: [.scripted, .engine], needs: [.unload]
     ) { context in
       let rig = try await context.rig()
       guard let memory = rig.memory else { throw CheckSkip("the engine's memory can't be read") }
@@ -49,19 +49,19 @@ extension Catalogue {
         afterUnload <= before + max(0, afterOne - before) / 20, "back to \(before) bytes after the unload", seen: "\(afterUnload)"
       )
     },
-    Check(
+    SurfaceCheck(
       "D-70", "Out of memory is an error that is thrown, after which the rest still works.", level: .normative,
-      group: .diffusion, worlds: [.scripted, .engine]
+      group: .diffusion, environments: [.scripted, .engine]
     ) { context in
-      if case .engine(let engine) = context.subject.surroundings {
-        guard engine.canLimitMemory else { throw CheckSkip("the engine's memory can't be limited") }
+      if !context.isScripted {
+        guard context.facts.canLimitMemory else { throw CheckSkip("the engine's memory can't be limited") }
         let rig = try await context.loaded(setup: .init(memoryLimit: 100_000))
         try context.expectFailure(try await rig.run(context.options()), [.outOfMemory], "generating with 100000 bytes")
-        try context.expectEqual(await rig.implementation.isLoaded, true, "loaded after it:")
+        try context.expectEqual(await rig.implementation.isLoaded(), true, "loaded after it:")
         return
       }
       let rig = try await context.loaded()
-      let failure = try await rig.tryLoad(.init(checksSafety: false), path: ScriptedModel.root + "huge")
+      let failure = try await rig.tryLoad(.init(checksSafety: false), path: ScriptedModels.huge)
       try context.expectEqual(failure?.code, .outOfMemory, "loading too big a model: error")
       rig.scripted?.script.failure = (6, BackendError(.outOfMemory, "step 6 needs 4000 MiB"))
       try await rig.load(.init(checksSafety: false))
@@ -69,16 +69,13 @@ extension Catalogue {
       rig.scripted?.script.failure = nil
       _ = try await rig.image(context.options())
     },
-    Check(
-      "D-71", "The image agrees across compute units.", level: .recommended, group: .diffusion, worlds: [.scripted, .engine]
+    SurfaceCheck(
+      "D-71", "The image agrees across compute units.", level: .recommended, group: .diffusion,
+      environments: [.scripted, .engine]
     ) { context in
-      var units = ["other"]
-      if case .engine(let engine) = context.subject.surroundings {
-        guard !engine.units.isEmpty else { throw CheckSkip("the engine has one compute unit") }
-        units = engine.units
-      }
+      guard !context.facts.units.isEmpty else { throw CheckSkip("the engine has one compute unit") }
       let usual = try context.decode(try await context.loaded().image(context.options()).data)
-      for unit in units {
+      for unit in context.facts.units {
         let other = try context.decode(try await context.loaded(setup: .init(unit: unit)).image(context.options()).data)
         let psnr = Comparison.psnr(actual: other.unitValues, expected: usual.unitValues)
         try context.expect(psnr >= 40, "\(unit) within 40 dB of the usual unit", seen: "\(psnr) dB")
@@ -88,14 +85,14 @@ extension Catalogue {
   ]
 
   /// Numbers below the surface, for engines that return a trace.
-  static let tensorChecks: [Check] = [
-    Check(
+  static let tensorChecks: [SurfaceCheck<DiffusionSurface>] = [
+    SurfaceCheck(
       "D-72", "Timesteps never rise or repeat, are as many as the steps, and lie within 0...999.", level: .recommended,
-      group: .diffusion, worlds: [.scripted, .engine]
+      group: .diffusion, environments: [.scripted, .engine]
     ) { context in
       let engine = try await TensorEngine(context)
       // Samplers that take one entry a step; PNDM has one more, Heun and DPM2 two a step, which the design documents.
-      for scheduler in context.schedulers where !["pndm", "heun", "dpm2", "dpm2_a"].contains(scheduler) {
+      for scheduler in context.facts.schedulers where !["pndm", "heun", "dpm2", "dpm2_a"].contains(scheduler) {
         for steps in [10, 25] {
           let trace = try await engine.trace { request in
             request.scheduler = scheduler
@@ -116,9 +113,9 @@ extension Catalogue {
       }
       await engine.close()
     },
-    Check(
+    SurfaceCheck(
       "D-73", "The generators named torch, numpy and philox draw their published first numbers.", level: .contract,
-      group: .diffusion, worlds: [.scripted, .engine]
+      group: .diffusion, environments: [.scripted, .engine]
     ) { context in
       let vectors: [(String, UInt64, [Float])] = [
         ("torch", 0, [-1.125840, -1.152360, -0.250579, -0.433879, 0.848710, 0.692009, -0.316013, -2.115219]),
@@ -153,8 +150,10 @@ extension Catalogue {
     let backend: any GenBackend
     let model: ModelInfo
 
-    init(_ context: CheckContext) async throws {
-      guard let backend = try await context.rig().backend else { throw CheckSkip("the engine below isn't reachable") }
+    init(_ context: CheckContext<DiffusionSurface>) async throws {
+      guard let backend = try await context.rig().implementation.backend else {
+        throw CheckSkip("the engine below isn't reachable")
+      }
       self.backend = backend
       model = try await backend.load(
         LoadRequest(path: try context.modelPath(.sd15), safety: .off), control: GenerationControl())

@@ -6,12 +6,12 @@ import Tensors
 
 extension Catalogue {
   /// What comes back.
-  static let resultChecks: [Check] = [
-    Check(
+  static let resultChecks: [SurfaceCheck<DiffusionSurface>] = [
+    SurfaceCheck(
       "D-21", "The result's width and height are the requested ones and those of the decoded image.", level: .normative,
-      group: .diffusion, worlds: [.scripted, .engine]
+      group: .diffusion, environments: [.scripted, .engine]
     ) { context in
-      for variant in Surface.Variant.allCases {
+      for variant in DiffusionSurface.Variant.allCases {
         let rig = try await context.loaded(variant)
         let size = context.size(variant)
         let result = try await rig.image(context.options("a boat", variant))
@@ -19,13 +19,13 @@ extension Catalogue {
         let image = try context.decode(result.data)
         try context.expectEqual(
           ImageSize(width: image.width, height: image.height), size, "\(variant.rawValue): size of the decoded image")
-        if context.subject.world == .engine { break }
+        if !context.isScripted { break }
       }
     },
-    Check(
+    SurfaceCheck(
       "D-22",
       "generationTimeMs is above 0, at most the time that the caller sees, and covers text, denoising, decoding and safety.",
-      level: .normative, group: .diffusion, worlds: [.scripted, .engine]
+      level: .normative, group: .diffusion, environments: [.scripted, .engine]
     ) { context in
       let rig = try await context.loaded(.sd15, checksSafety: true)
       let record = try await rig.run(context.options())
@@ -40,15 +40,15 @@ extension Catalogue {
       }
       context.note("\(milliseconds) ms of \(seen) ms")
     },
-    Check(
-      "D-23", "imageData isn't empty on success.", level: .normative, group: .diffusion, worlds: [.scripted, .engine]
+    SurfaceCheck(
+      "D-23", "imageData isn't empty on success.", level: .normative, group: .diffusion, environments: [.scripted, .engine]
     ) { context in
       let result = try await context.loaded().image(context.options())
       try context.expect(!result.data.isEmpty, "bytes", seen: "none")
     },
-    Check(
+    SurfaceCheck(
       "D-24", "imageData is a PNG or JPEG file that decodes.", level: .normative, group: .diffusion,
-      worlds: [.scripted, .engine]
+      environments: [.scripted, .engine]
     ) { context in
       let result = try await context.loaded().image(context.options())
       let magic = [UInt8](result.data.prefix(4))
@@ -58,9 +58,9 @@ extension Catalogue {
         seen: "\(result.data.count) bytes that begin with \(magic.map { String($0, radix: 16) }.joined(separator: " "))")
       _ = try context.decode(result.data)
     },
-    Check(
+    SurfaceCheck(
       "D-25", "A media type that is told is the one of the bytes.", level: .contract, group: .diffusion,
-      worlds: [.scripted, .engine]
+      environments: [.scripted, .engine]
     ) { context in
       let result = try await context.loaded().image(context.options())
       guard let mediaType = result.mediaType else { throw CheckSkip("the implementation tells no media type") }
@@ -68,9 +68,9 @@ extension Catalogue {
       let real = magic == [0x89, 0x50, 0x4e] ? "image/png" : magic == [0xff, 0xd8, 0xff] ? "image/jpeg" : "neither PNG nor JPEG"
       try context.expectEqual(mediaType, real, "media type of the bytes:")
     },
-    Check(
+    SurfaceCheck(
       "D-65", "An image isn't constant, and numbers that aren't finite are an error, not an image.", level: .recommended,
-      group: .diffusion, worlds: [.scripted, .engine]
+      group: .diffusion, environments: [.scripted, .engine]
     ) { context in
       let rig = try await context.loaded()
       let image = try context.decode(try await rig.image(context.options()).data)
@@ -85,10 +85,10 @@ extension Catalogue {
   ]
 
   /// Seeds, prompts, samplers.
-  static let seedChecks: [Check] = [
-    Check(
+  static let seedChecks: [SurfaceCheck<DiffusionSurface>] = [
+    SurfaceCheck(
       "D-26", "The same seed, options and model give the same bytes, also in a fresh instance; another seed gives others.",
-      level: .contract, group: .diffusion, worlds: [.scripted, .engine], needs: [.seed]
+      level: .contract, group: .diffusion, environments: [.scripted, .engine], needs: [.seed]
     ) { context in
       let rig = try await context.loaded()
       let options = context.options()
@@ -100,9 +100,9 @@ extension Catalogue {
       let other = try await rig.image(context.options { $0.seed = 8 }).data
       try context.expect(first != other, "other bytes with another seed", seen: "the same")
     },
-    Check(
+    SurfaceCheck(
       "D-27", "A random seed (absent or -1) is told, differs from call to call, and gives the image again.", level: .contract,
-      group: .diffusion, worlds: [.scripted, .engine], needs: [.seed]
+      group: .diffusion, environments: [.scripted, .engine], needs: [.seed]
     ) { context in
       let rig = try await context.loaded()
       var seeds: [Int64] = []
@@ -115,9 +115,9 @@ extension Catalogue {
       }
       try context.expect(seeds[0] != seeds[1], "another seed for another call", seen: "\(seeds[0]) twice")
     },
-    Check(
+    SurfaceCheck(
       "D-28", "Seed 0 is a seed like any other, not a wish for a random one.", level: .contract, group: .diffusion,
-      worlds: [.scripted, .engine], needs: [.seed]
+      environments: [.scripted, .engine], needs: [.seed]
     ) { context in
       let rig = try await context.loaded()
       let options = context.options { $0.seed = 0 }
@@ -126,18 +126,18 @@ extension Catalogue {
       let again = try await rig.image(options)
       try context.expect(first.data == again.data, "the same image twice from seed 0", seen: "two images")
     },
-    Check(
+    SurfaceCheck(
       "D-30", "Two prompts of the same length give different images at the same seed.", level: .recommended, group: .diffusion,
-      worlds: [.scripted, .engine]
+      environments: [.scripted, .engine]
     ) { context in
       let rig = try await context.loaded()
       let first = try await rig.image(context.options("a red boat")).data
       let second = try await rig.image(context.options("a fat goat")).data
       try context.expect(first != second, "an image that depends on the words", seen: "the same image")
     },
-    Check(
+    SurfaceCheck(
       "D-31", "The negative prompt matters with guidance, doesn't without, and isn't the prompt.", level: .contract,
-      group: .diffusion, worlds: [.scripted, .engine], needs: [.negativePrompt]
+      group: .diffusion, environments: [.scripted, .engine], needs: [.negativePrompt]
     ) { context in
       let rig = try await context.loaded()
       func image(_ prompt: String, _ negative: String?, _ guidance: Double) async throws -> Data {
@@ -155,9 +155,9 @@ extension Catalogue {
       let unguidedAvoiding = try await image("a red boat", "a green hill", 1)
       try context.expect(unguided == unguidedAvoiding, "no effect at guidance 1", seen: "another image")
     },
-    Check(
+    SurfaceCheck(
       "D-32", "As many images come as were asked for, each of which its own seed gives alone.", level: .contract,
-      group: .diffusion, worlds: [.scripted, .engine], needs: [.batch, .seed]
+      group: .diffusion, environments: [.scripted, .engine], needs: [.batch, .seed]
     ) { context in
       let rig = try await context.loaded()
       let result = try await rig.image(
@@ -173,9 +173,9 @@ extension Catalogue {
       }
       try context.expect(Set(result.images.map(\.data)).count == 3, "three different images", seen: "equal ones")
     },
-    Check(
+    SurfaceCheck(
       "D-33", "The sampler that is asked for is used and told; two give different images; an unknown one is refused.",
-      level: .contract, group: .diffusion, worlds: [.scripted, .engine], needs: [.scheduler]
+      level: .contract, group: .diffusion, environments: [.scripted, .engine], needs: [.scheduler]
     ) { context in
       let rig = try await context.loaded()
       var images: [Data] = []

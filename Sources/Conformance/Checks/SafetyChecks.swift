@@ -4,7 +4,7 @@ import Synchronization
 
 extension Catalogue {
   /// Fails when bytes hold a picture.
-  private static func expectNoPixels(_ context: CheckContext, _ data: Data?, _ what: String) throws {
+  private static func expectNoPixels(_ context: CheckContext<DiffusionSurface>, _ data: Data?, _ what: String) throws {
     guard let data, !data.isEmpty else { return }
     let image = try context.decode(data, what)
     try context.expect(
@@ -12,8 +12,8 @@ extension Catalogue {
   }
 
   /// The safety checker.
-  static let safetyChecks: [Check] = [
-    Check(
+  static let safetyChecks: [SurfaceCheck<DiffusionSurface>] = [
+    SurfaceCheck(
       "D-34", "A flagged image has an outcome of its own, and its pixels are never handed out.", level: .normative,
       group: .diffusion, needs: [.safety]
     ) { context in
@@ -29,9 +29,9 @@ extension Catalogue {
       rig.scripted?.script.flaggedImages = []
       try context.expectEqual(try await rig.image(context.options()).safety, .passed, "outcome of a harmless image:")
     },
-    Check(
+    SurfaceCheck(
       "D-35", "With the checker off nothing is flagged or blanked.", level: .normative, group: .diffusion,
-      worlds: [.scripted, .engine], needs: [.safety]
+      environments: [.scripted, .engine], needs: [.safety]
     ) { context in
       let rig = try await context.loaded(.sd15, checksSafety: false)
       let plain = try await rig.image(context.options())
@@ -42,16 +42,17 @@ extension Catalogue {
       try context.expect(result.data == plain.data, "the same image", seen: "another one")
       try context.expect(!(try context.decode(result.data).isOneColour), "a picture", seen: "one colour")
     },
-    Check(
+    SurfaceCheck(
       "D-36", "A checker that is asked for and absent, or silent, is an error or an explicit \"unchecked\": never a pass.",
-      level: .recommended, group: .diffusion, worlds: [.scripted, .engine], needs: [.safety]
+      level: .recommended, group: .diffusion, environments: [.scripted, .engine], needs: [.safety]
     ) { context in
       let rig = try await context.rig()
-      var path = ScriptedModel.root + "sd15-no-checker"
-      var variant = Surface.Variant.sd15
-      if case .engine(let engine) = context.subject.surroundings {
+      var path = ScriptedModels.withoutChecker
+      var variant = DiffusionSurface.Variant.sd15
+      if !context.isScripted {
+        let facts = context.facts
         guard
-          let bare = engine.models.keys.filter({ !engine.checkedVariants.contains($0) }).min(by: { $0.rawValue < $1.rawValue })
+          let bare = facts.models.keys.filter({ !facts.checkedVariants.contains($0) }).min(by: { $0.rawValue < $1.rawValue })
         else { throw CheckSkip("every model at hand has a checker") }
         (variant, path) = (bare, try context.modelPath(bare))
       }
@@ -59,7 +60,7 @@ extension Catalogue {
         try context.expect(
           [.modelLoadFailed, .modelNotFound, .notSupported, .invalidInput].contains(failure.code), "an error about the model",
           seen: failure.description)
-        try context.expectEqual(await rig.implementation.isLoaded, false, "loaded after the refusal:")
+        try context.expectEqual(await rig.implementation.isLoaded(), false, "loaded after the refusal:")
       } else {
         let record = try await rig.run(context.options("a boat", variant))
         if case .success(let result) = record.outcome {
@@ -74,7 +75,7 @@ extension Catalogue {
         try context.expectEqual(result.safety, .unchecked, "outcome when the checker says nothing:")
       }
     },
-    Check(
+    SurfaceCheck(
       "D-37", "Previews obey the same filter as the final image.", level: .contract, group: .diffusion,
       needs: [.safety, .previews]
     ) { context in
@@ -88,7 +89,7 @@ extension Catalogue {
       try context.expect(
         harmless.updates.contains { $0.preview != nil }, "previews of a harmless image", seen: "none: nothing was proved")
     },
-    Check(
+    SurfaceCheck(
       "D-38", "One flagged image of several leaves the others as they are, each in its place.", level: .contract,
       group: .diffusion, needs: [.safety, .batch]
     ) { context in

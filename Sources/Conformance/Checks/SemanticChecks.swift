@@ -47,7 +47,9 @@ struct Expectation: Sendable {
 /// Meaning: whether pictures show what prompts say. Small pictures of plain shapes, so that any engine can be asked.
 extension Catalogue {
   /// Twenty steps of a prompt.
-  private static func options(_ context: CheckContext, _ prompt: String, seed: Int64 = 7) -> Surface.Options {
+  private static func options(_ context: CheckContext<DiffusionSurface>, _ prompt: String, seed: Int64 = 7)
+    -> DiffusionSurface.Options
+  {
     var options = context.options(prompt)
     options.steps = 20
     options.seed = seed
@@ -55,8 +57,8 @@ extension Catalogue {
   }
 
   /// An implementation with a model that understands plain prompts; without one the check is skipped.
-  private static func understanding(_ context: CheckContext) async throws -> Rig {
-    if case .engine(let engine) = context.subject.surroundings, !engine.promptedVariants.contains(.sd15) {
+  private static func understanding(_ context: CheckContext<DiffusionSurface>) async throws -> DiffusionRig {
+    guard context.facts.promptedVariants.contains(.sd15) else {
       throw CheckSkip("the model of sd15 isn't one that understands prompts")
     }
     var script = Script()
@@ -64,13 +66,16 @@ extension Catalogue {
     return try await context.loaded(script: script)
   }
 
-  private static func read(_ context: CheckContext, _ rig: Rig, _ options: Surface.Options) async throws -> PictureContents {
+  private static func read(_ context: CheckContext<DiffusionSurface>, _ rig: DiffusionRig, _ options: DiffusionSurface.Options)
+    async throws -> PictureContents
+  {
     PictureReader.read(try context.decode(try await rig.image(options).data))
   }
 
   /// Fails unless as many pictures as asked for agree with their prompts.
   private static func expectMost(
-    _ context: CheckContext, _ rig: Rig, _ expectations: [Expectation], atLeast wanted: Int, _ what: String,
+    _ context: CheckContext<DiffusionSurface>, _ rig: DiffusionRig, _ expectations: [Expectation], atLeast wanted: Int,
+    _ what: String,
     _ agrees: (Expectation, PictureContents) -> Bool
   ) async throws {
     var wrong: [String] = []
@@ -86,7 +91,7 @@ extension Catalogue {
 
   /// How many facts of the central prompts their pictures show: outline, colour, ground and place of each.
   private static func facts(
-    _ context: CheckContext, _ rig: Rig, _ change: (inout Surface.Options) -> Void
+    _ context: CheckContext<DiffusionSurface>, _ rig: DiffusionRig, _ change: (inout DiffusionSurface.Options) -> Void
   ) async throws -> (right: Int, of: Int, pictures: [Bitmap]) {
     var (right, pictures) = (0, [Bitmap]())
     for expectation in Expectation.central {
@@ -102,8 +107,8 @@ extension Catalogue {
 
   /// Fails unless more of a setting makes other pictures, of which no fewer facts are right.
   private static func expectMoreHelps<Value>(
-    _ context: CheckContext, _ rig: Rig, _ what: String, from low: Value, to high: Value,
-    _ set: (inout Surface.Options, Value) -> Void
+    _ context: CheckContext<DiffusionSurface>, _ rig: DiffusionRig, _ what: String, from low: Value, to high: Value,
+    _ set: (inout DiffusionSurface.Options, Value) -> Void
   ) async throws {
     let less = try await facts(context, rig) { set(&$0, low) }
     let more = try await facts(context, rig) { set(&$0, high) }
@@ -124,10 +129,10 @@ extension Catalogue {
   }
 
   /// Prompts and pictures.
-  static let semanticChecks: [Check] = [
-    Check(
+  static let semanticChecks: [SurfaceCheck<DiffusionSurface>] = [
+    SurfaceCheck(
       "S-01", "The shape and the ground have the colours that the prompt says.", level: .derived, group: .semantics,
-      worlds: [.scripted, .engine]
+      environments: [.scripted, .engine]
     ) { context in
       let rig = try await understanding(context)
       try await expectMost(context, rig, Expectation.central, atLeast: 5, "the prompt's colours") { expectation, contents in
@@ -135,22 +140,23 @@ extension Catalogue {
         return score.colour && score.ground
       }
     },
-    Check(
-      "S-02", "The shape has the outline that the prompt says.", level: .derived, group: .semantics, worlds: [.scripted, .engine]
+    SurfaceCheck(
+      "S-02", "The shape has the outline that the prompt says.", level: .derived, group: .semantics,
+      environments: [.scripted, .engine]
     ) { context in
       let rig = try await understanding(context)
       try await expectMost(context, rig, Expectation.central, atLeast: 5, "the prompt's shape") { $0.score($1).kind }
     },
-    Check(
+    SurfaceCheck(
       "S-03", "The shape is where the prompt says: left is left, and top is top.", level: .derived, group: .semantics,
-      worlds: [.scripted, .engine]
+      environments: [.scripted, .engine]
     ) { context in
       let rig = try await understanding(context)
       try await expectMost(context, rig, Expectation.placed, atLeast: 3, "the prompt's place") { $0.score($1).place }
     },
-    Check(
+    SurfaceCheck(
       "S-04", "Another seed makes another picture of the same prompt.", level: .derived, group: .semantics,
-      worlds: [.scripted, .engine], needs: [.seed]
+      environments: [.scripted, .engine], needs: [.seed]
     ) { context in
       let rig = try await understanding(context)
       let expectation = Expectation.central[0]
@@ -165,8 +171,9 @@ extension Catalogue {
       try context.expect(right >= 2, "the prompt's colours whatever the seed", seen: "\(right) of 3")
       try context.expect(Set(pictures).count == 3, "three pictures of three seeds", seen: "\(Set(pictures).count)")
     },
-    Check(
-      "S-05", "As many shapes are there as the prompt says.", level: .derived, group: .semantics, worlds: [.scripted, .engine]
+    SurfaceCheck(
+      "S-05", "As many shapes are there as the prompt says.", level: .derived, group: .semantics,
+      environments: [.scripted, .engine]
     ) { context in
       let rig = try await understanding(context)
       var counts: [Int] = []
@@ -175,9 +182,9 @@ extension Catalogue {
       }
       try context.expectEqual(counts, [1, 2], "shapes of one and of two:")
     },
-    Check(
+    SurfaceCheck(
       "S-06", "What a negative prompt names is less in the picture.", level: .derived, group: .semantics,
-      worlds: [.scripted, .engine], needs: [.negativePrompt]
+      environments: [.scripted, .engine], needs: [.negativePrompt]
     ) { context in
       let rig = try await understanding(context)
       var (before, after) = (0, 0)
@@ -192,14 +199,14 @@ extension Catalogue {
         after < before, "another ground where the negative prompt names the one that comes by itself",
         seen: "the same ground in \(after) of \(before)")
     },
-    Check(
+    SurfaceCheck(
       "S-07", "Image-to-image with little strength keeps where things are.", level: .derived, group: .semantics,
-      worlds: [.scripted, .engine], needs: [.imageToImage]
+      environments: [.scripted, .engine], needs: [.imageToImage]
     ) { context in
       let rig = try await understanding(context)
       var wrong: [String] = []
       for side in ["left", "right"] {
-        let start = ScriptedPainter(prompt: "a large red circle on the \(side) on a white background", seed: 8)
+        let start = ShapePainter(prompt: "a large red circle on the \(side) on a white background", seed: 8)
         var options = options(context, "a large red circle on a white background")
         options.mode = .imageToImage
         options.image = try TestImages.png(start.bitmap(width: options.width ?? 512, height: options.height ?? 512))
@@ -210,29 +217,30 @@ extension Catalogue {
       }
       try context.expect(wrong.isEmpty, "the shape on its side of the start image", seen: wrong.joined(separator: "; "))
     },
-    Check(
+    SurfaceCheck(
       "S-08", "More guidance makes other pictures, and they follow their prompts no less.", level: .derived, group: .semantics,
-      worlds: [.scripted, .engine]
+      environments: [.scripted, .engine]
     ) { context in
       let rig = try await understanding(context)
       try await expectMoreHelps(context, rig, "guidance", from: 1, to: 7.5) { $0.guidanceScale = $1 }
     },
-    Check(
+    SurfaceCheck(
       "S-09", "More steps make other pictures, and they follow their prompts no less.", level: .derived, group: .semantics,
-      worlds: [.scripted, .engine]
+      environments: [.scripted, .engine]
     ) { context in
       let rig = try await understanding(context)
       try await expectMoreHelps(context, rig, "steps", from: 10, to: 30) { $0.steps = $1 }
     },
-    Check(
+    SurfaceCheck(
       "S-10", "A vision-language model sees in the picture what the prompt says.", level: .derived, group: .semantics,
-      worlds: [.scripted, .engine]
+      environments: [.scripted, .engine]
     ) { context in
       let rig = try await understanding(context)
       var wrong: [String] = []
       for expectation in Expectation.central {
         let picture = try context.decode(try await rig.image(options(context, expectation.prompt)).data)
-        let said = try await context.describe(picture).lowercased()
+        guard let describe = context.facts.describe else { throw CheckSkip("no vision-language model is at hand") }
+        let said = try await describe(picture).lowercased()
         let isSeen =
           said.contains("\(expectation.colour.rawValue) \(expectation.kind.rawValue)")
           && said.contains("\(expectation.ground.rawValue) background")
@@ -243,9 +251,9 @@ extension Catalogue {
         seen: wrong.joined(separator: "; "))
       if !wrong.isEmpty { context.note(wrong.joined(separator: "; ")) }
     },
-    Check(
+    SurfaceCheck(
       "S-11", "Inpainting puts what the prompt says where the mask is white, and leaves what lies elsewhere.", level: .derived,
-      group: .semantics, worlds: [.scripted, .engine], needs: [.inpainting]
+      group: .semantics, environments: [.scripted, .engine], needs: [.inpainting]
     ) { context in
       let rig = try await understanding(context)
       let start = TestImages.square(side: 512, at: 10, of: 44, [25, 65, 230], ground: [250, 230, 25])

@@ -1,18 +1,18 @@
 extension Catalogue {
   /// Starts a task that the provider holds.
   private static func heldTask(_ rig: TSAIRig, _ prompt: String = "a red boat") async throws -> (
-    TSAIRig.Started, ScriptedTSAIService.PendingTask
+    TSAIRig.Started, TSAISurface.PendingTask
   ) {
-    try rig.service.holdTasks()
-    let count = try rig.service.tasks.count
+    try rig.testDouble.holdTasks()
+    let count = try rig.testDouble.tasks.count
     let task = try await rig.start(prompt)
     try await rig.reaches("the task reaches the provider") { $0.tasks.count == count + 1 }
-    return (task, try rig.service.tasks[count])
+    return (task, try rig.testDouble.tasks[count])
   }
 
   /// TSAI: cancelling, and the life of a context.
-  static let tsaiCancelChecks: [Check] = [
-    Check("T-27", "A result that comes after the cancel is dropped.", level: .normative, group: .tsai) { context in
+  static let tsaiCancelChecks: [SurfaceCheck<TSAISurface>] = [
+    SurfaceCheck("T-27", "A result that comes after the cancel is dropped.", level: .normative, group: .tsai) { context in
       let rig = try await context.tsai()
       for caller in TSAIRig.Caller.allCases {
         let (task, pending) = try await heldTask(rig)
@@ -24,12 +24,12 @@ extension Catalogue {
           seen: "one")
       }
     },
-    Check(
+    SurfaceCheck(
       "T-28", "The completion of a cancelled task runs once, with Cancelled.", level: .derived, group: .tsai,
-      worlds: [.scripted, .engine]
+      environments: [.scripted, .engine]
     ) { context in
       let rig = try await context.tsai()
-      guard context.subject.world == .scripted else {
+      guard context.isScripted else {
         // The first one is at work or done; the second one waits for its turn.
         let first = try await rig.start("a boat")
         let second = try await rig.start("another boat")
@@ -49,7 +49,7 @@ extension Catalogue {
         try context.expectEqual(task.log.calls.count, 1, "completions after the late result:")
       }
     },
-    Check(
+    SurfaceCheck(
       "T-29", "Cancelling what is unknown, empty, done or cancelled already does nothing.", level: .derived, group: .tsai
     ) { context in
       let rig = try await context.tsai()
@@ -66,7 +66,7 @@ extension Catalogue {
       try context.expectEqual(task.log.calls.count, 1, "completions of the cancelled task:")
       try context.expectEqual(done.log.calls.count, 1, "completions of the task that was done:")
     },
-    Check("T-30", "Cancelling a task leaves others alone.", level: .derived, group: .tsai) { context in
+    SurfaceCheck("T-30", "Cancelling a task leaves others alone.", level: .derived, group: .tsai) { context in
       let rig = try await context.tsai()
       let (first, pendingFirst) = try await heldTask(rig, "a boat")
       let (second, pendingSecond) = try await heldTask(rig, "a house")
@@ -78,7 +78,7 @@ extension Catalogue {
       try context.expectEqual(call.value?.images.count, 1, "the other task's images:")
       try context.expectFailure(try await rig.only(first.log, "the completion"), .cancelled, "the cancelled task")
     },
-    Check(
+    SurfaceCheck(
       "T-31", "A cancel works within another task's completion, and from any thread.", level: .derived, group: .tsai
     ) { context in
       let rig = try await context.tsai()
@@ -86,13 +86,13 @@ extension Catalogue {
       let implementation = rig.implementation
       let log = TSAIRig.ImagesLog("images", context.log)
       context.atEnd { log.close() }
-      let count = try rig.service.tasks.count
-      _ = implementation.generateImages(prompt: "a boat", config: TSAIRig.config()) { result, failure in
-        implementation.cancelImageGeneration(taskId: victim.taskId)
+      let count = try rig.testDouble.tasks.count
+      _ = implementation.generateImages("a boat", TSAIRig.config(), nil) { result, failure in
+        implementation.cancelImageGeneration(victim.taskId)
         log.block(result, failure)
       }
       try await rig.reaches("the task reaches the provider") { $0.tasks.count == count + 1 }
-      try rig.service.tasks[count].answer()
+      try rig.testDouble.tasks[count].answer()
       try await rig.only(log, "the completion that cancels")
       pendingVictim.answer()
       try context.expectFailure(
@@ -104,19 +104,18 @@ extension Catalogue {
           try await rig.only(task.log, "the completion"), .cancelled, "a cancel from the \(caller.rawValue) thread")
       }
     },
-    Check(
+    SurfaceCheck(
       "T-32", "However a cancel and a delivery race, exactly one of them is told.", level: .derived, group: .tsai
     ) { context in
       let rig = try await context.tsai()
-      try rig.require(.controlledQueues)
-      let surroundings = try context.surroundings(as: TSAISurroundings.self)
-      guard case .scripted(let make) = surroundings.making else { return }
+      try rig.need(.controlledQueues)
+      let environment = context.subject.environment
       let seeds = context.raceSeed.map { $0...$0 } ?? 1...10_000
       var outcomes: [TSAIRace.Outcome: Int] = [:]
       // In portions, so that the main thread isn't held for long.
       for start in stride(from: seeds.lowerBound, through: seeds.upperBound, by: 500) {
         let part = start...min(start + 499, seeds.upperBound)
-        for (outcome, count) in try await TSAIRace.run(seeds: part, make: make) { outcomes[outcome, default: 0] += count }
+        for (outcome, count) in try await TSAIRace.run(seeds: part, environment) { outcomes[outcome, default: 0] += count }
       }
       if context.raceSeed == nil {
         for outcome in TSAIRace.Outcome.allCases where outcomes[outcome] == nil {
@@ -129,7 +128,7 @@ extension Catalogue {
         "\(outcomes.values.reduce(0, +)) races: "
           + TSAIRace.Outcome.allCases.map { "\(outcomes[$0] ?? 0) \($0.rawValue)" }.joined(separator: ", "))
     },
-    Check(
+    SurfaceCheck(
       "T-33", "The provider hears of a cancel, and may go on working.", level: .normative, group: .tsai
     ) { context in
       let rig = try await context.tsai()
@@ -143,16 +142,16 @@ extension Catalogue {
       try context.expect(
         try await rig.only(next.log, "the completion").value != nil, "the next task's images", seen: "an error")
     },
-    Check(
+    SurfaceCheck(
       "T-34", "Cancelling everything ends each pending completion with Cancelled, and forgets the styles.", level: .contract,
       group: .tsai
     ) { context in
       let rig = try await context.tsai()
-      try rig.require(.cancelAllTasks)
+      try rig.need(.cancelAllTasks)
       try await rig.fetch()
       let (first, pending) = try await heldTask(rig)
       let (second, _) = try await heldTask(rig)
-      try rig.service.holdFetches()
+      try rig.testDouble.holdFetches()
       let fetch = try await rig.startFetch()
       try await rig.reaches("the fetch reaches the provider") { $0.fetches.count == 2 }
       _ = try await rig.call { [implementation = rig.implementation] in implementation.cancelAllTasks() }
@@ -160,22 +159,22 @@ extension Catalogue {
         try context.expectFailure(try await rig.only(task.log, "the completion"), .cancelled, "a pending task")
       }
       try context.expectFailure(try await rig.only(fetch, "the completion of the fetch"), .cancelled, "a pending fetch")
-      try context.expect(rig.implementation.availableStyles == nil, "no snapshot", seen: "the former one")
+      try context.expect(rig.implementation.availableStyles() == nil, "no snapshot", seen: "the former one")
       try await rig.reaches("the provider hears of it") { $0.cancelAllCount == 1 }
       pending.answer()
-      try rig.service.fetches[1].answer(ScriptedTSAIService.usualStyles)
+      try rig.testDouble.fetches[1].answer(TSAISurface.usualStyles)
       await rig.settle()
       try context.expectEqual(first.log.calls.count, 1, "completions after a late result:")
-      try context.expect(rig.implementation.availableStyles == nil, "no snapshot after late styles", seen: "one")
+      try context.expect(rig.implementation.availableStyles() == nil, "no snapshot after late styles", seen: "one")
     },
-    Check(
+    SurfaceCheck(
       "T-35",
       "Where the context isn't active any more, calls end with ContextInactive, and what was pending with it or with ActivationSuperseded.",
       level: .contract, group: .tsai
     ) { context in
       for isReplaced in [false, true] {
         let rig = try await context.tsai()
-        try rig.require(.activation)
+        try rig.need(.activation)
         try await rig.fetch()
         let (task, pending) = try await heldTask(rig)
         let implementation = rig.implementation
@@ -202,28 +201,29 @@ enum TSAIRace {
   /// Runs one race a seed.
   ///
   /// - Throws: ``CheckFailure`` with the seed and the order of the first race that didn't end as it must.
-  @MainActor static func run(
-    seeds: ClosedRange<UInt64>, make: @Sendable (ScriptedTSAIService, SeededScheduler?) -> any TSAIImplementation
-  ) throws -> [Outcome: Int] {
+  @MainActor static func run(seeds: ClosedRange<UInt64>, _ environment: Environment<TSAISurface>) async throws -> [Outcome: Int] {
     var outcomes: [Outcome: Int] = [:]
-    for seed in seeds { outcomes[try race(seed, make), default: 0] += 1 }
+    for seed in seeds {
+      let scheduler = SeededScheduler(seed: seed)
+      let instance = try await environment.make(.init(scheduler: scheduler), EvidenceLog())
+      guard let service = instance.testDouble else { throw CheckSkip("needs a scripted provider") }
+      outcomes[try race(instance.implementation, service, scheduler), default: 0] += 1
+    }
     return outcomes
   }
 
-  private struct Told {
+  private struct Completions {
     var results = 0
     var cancels = 0
     var others: [String] = []
   }
 
   @MainActor private static func race(
-    _ seed: UInt64, _ make: @Sendable (ScriptedTSAIService, SeededScheduler?) -> any TSAIImplementation
+    _ implementation: TSAIImplementation, _ service: any ScriptedTSAIProvider, _ scheduler: SeededScheduler
   ) throws -> Outcome {
-    let scheduler = SeededScheduler(seed: seed)
-    let service = ScriptedTSAIService()
+    let seed = scheduler.seed
     service.holdTasks()
-    let implementation = make(service, scheduler)
-    let told = Box(Told())
+    let completions = Box(Completions())
     let answeredAfterCancel = Box(false)
     let hasCancelled = Box(false)
     // What the parties do: the service answers, sometimes twice; the caller cancels, sometimes twice, from two threads.
@@ -236,15 +236,15 @@ enum TSAIRace {
       }
     }
     let config = TSAISurface.Config(width: 1, height: 1)
-    let taskId = implementation.generateImages(prompt: "a boat", config: config) { result, failure in
-      var now = told.value
+    let taskId = implementation.generateImages("a boat", config, nil) { result, failure in
+      var now = completions.value
       if result != nil { now.results += 1 }
       if failure?.code == .cancelled { now.cancels += 1 } else if let failure { now.others.append("\(failure)") }
-      told.value = now
+      completions.value = now
     }
     for lane in 0...Int(seed / 2 % 2) {
       scheduler.post("caller \(lane + 1)", "cancels") {
-        implementation.cancelImageGeneration(taskId: taskId)
+        implementation.cancelImageGeneration(taskId)
         hasCancelled.value = true
       }
     }
@@ -253,7 +253,7 @@ enum TSAIRace {
       CheckFailure(
         expected: "race \(seed): \(expected)", seen: "\(seen), in the order: \(scheduler.order.joined(separator: "; "))")
     }
-    let end = told.value
+    let end = completions.value
     guard isQuiet else { throw failed("an end", "no end after \(scheduler.order.count) steps") }
     guard end.others.isEmpty else { throw failed("a result or Cancelled", end.others.joined(separator: ", ")) }
     guard end.results + end.cancels == 1 else {

@@ -58,17 +58,3 @@ extension Bitmap {
     return max(0, squares / Double(samples.count) - mean * mean).squareRoot()
   }
 }
-
-extension CheckContext {
-  /// Samplers that the engine is tried with.
-  var schedulers: [String] {
-    switch subject.world {
-    case .scripted: ScriptedBackend.schedulers
-    case .engine:
-      [
-        "ddim", "ddpm", "pndm", "lms", "euler", "euler_a", "heun", "dpm2", "dpm2_a", "dpmpp_2m", "dpmpp_2m_sde", "dpmpp_2s",
-        "dpmpp_sde", "unipc", "deis", "lcm", "tcd",
-      ]
-    }
-  }
-}

@@ -3,10 +3,10 @@ import GenBackend
 
 extension Catalogue {
   /// V-17 to V-23, V-32 to V-38: what is answered.
-  static let visionAnswerChecks: [Check] = [
-    Check(
+  static let visionAnswerChecks: [SurfaceCheck<VisionSurface>] = [
+    SurfaceCheck(
       "V-17", "The stream has at most maxTokens pieces; maxTokens below 1 is refused.", level: .normative, group: .vision,
-      worlds: [.scripted, .engine]
+      environments: [.scripted, .engine]
     ) { context in
       let rig = try await VisionRig.loaded(context)
       for limit in [1, 3, 7] {
@@ -22,39 +22,39 @@ extension Catalogue {
         try rig.expect(record.failure, [.invalidInput], "maxTokens \(limit)")
       }
     },
-    Check(
+    SurfaceCheck(
       "V-18", "The pieces of the stream together are the whole answer, byte for byte.", level: .normative, group: .vision,
-      worlds: [.scripted, .engine]
+      environments: [.scripted, .engine]
     ) { context in
       let rig = try await VisionRig.loaded(context)
       try rig.need(.wholeAnswers)
       for limit in [11, 64] {
         let streamed = try await rig.answer(maxTokens: limit).text()
         let whole = try await rig.within("the whole answer comes") {
-          try await rig.implementation.wholeAnswer(rig.picture(), prompt: VisionRig.prompt, maxTokens: limit)
+          try await rig.implementation.wholeAnswer(rig.picture(), VisionRig.prompt, limit)
         }
         try context.expectEqual(streamed, whole, "the pieces together, as the whole of at most \(limit) tokens:")
       }
     },
-    Check(
+    SurfaceCheck(
       "V-19", "Pieces come in the order of generation, none after the end, and the end comes once.", level: .normative,
       group: .vision
     ) {
       context in
       let rig = try await VisionRig.loaded(context)
-      let engine = try rig.scripted()
+      let engine = try rig.testDouble
       for round in 0..<20 {
         let record = try await rig.answer(nil, "question \(round)")
         _ = try record.text()
         guard let request = engine.runs.last?.request else { throw CheckFailure(expected: "a request", seen: "none") }
-        let wanted = ScriptedVisionEngine.pieces(request, engine.script)
+        let wanted = engine.pieces(of: request)
         try context.expectEqual(record.joined, wanted.joined(), "the text of answer \(round + 1):")
       }
-      let answer = try await rig.implementation.process(rig.picture(), prompt: "and then", maxTokens: 64, options: .init())
+      let answer = try await rig.implementation.process(rig.picture(), "and then", 64, .init())
       let after = try await rig.within("the stream ends twice") { try await Self.readPastTheEnd(answer.stream) }
       try context.expectEqual(after, 0, "pieces after the end:")
     },
-    Check(
+    SurfaceCheck(
       "V-20", "A character that is split over tokens arrives whole: no U+FFFD, emoji and CJK as they were.", level: .recommended,
       group: .vision
     ) {
@@ -66,7 +66,7 @@ extension Catalogue {
       try context.expect(
         !record.pieces.contains { $0.unicodeScalars.contains("\u{FFFD}") }, "no U+FFFD in any piece", seen: "\(record.pieces)")
     },
-    Check("V-21", "Marks of the end, of the template and of images are never seen.", level: .recommended, group: .vision) {
+    SurfaceCheck("V-21", "Marks of the end, of the template and of images are never seen.", level: .recommended, group: .vision) {
       context in
       let rig = try await VisionRig.loaded(context)
       for limit in [5, 64] {
@@ -75,14 +75,14 @@ extension Catalogue {
         for mark in marks { try context.expect(!text.contains(mark), "no '\(mark)' in the answer", seen: text) }
       }
     },
-    Check(
+    SurfaceCheck(
       "V-22", "Why an answer ended is told, and told rightly: stop, length, cancelled, error.", level: .contract, group: .vision,
-      worlds: [.scripted, .engine]
+      environments: [.scripted, .engine]
     ) { context in
       let rig = try await VisionRig.loaded(context)
       try rig.need(.metrics)
       try context.expectEqual(try await rig.answer(maxTokens: 2).metrics?.finishReason, "length", "reason at the limit:")
-      guard let engine = rig.engine else { return }
+      guard let engine = rig.scripted else { return }
       try context.expectEqual(
         try await rig.answer(maxTokens: 500).metrics?.finishReason, "stop", "reason of the model's own end:")
       let run = rig.start(pauseBefore: 3)
@@ -93,13 +93,13 @@ extension Catalogue {
       engine.script.failure = (2, BackendError(.processingFailed, "the decoder failed"))
       try context.expectEqual(try await rig.answer().metrics?.finishReason, "error", "reason after a failure:")
     },
-    Check(
+    SurfaceCheck(
       "V-23", "A failure in the middle is thrown out of the stream; it's never a short answer.", level: .recommended,
       group: .vision
     ) {
       context in
       let rig = try await VisionRig.loaded(context)
-      let engine = try rig.scripted()
+      let engine = try rig.testDouble
       for token in [0, 4] {
         engine.script.failure = (token, BackendError(.processingFailed, "the decoder failed"))
         try rig.expect(try await rig.answer().failure, [.processingFailed], "a failure before token \(token)")
@@ -107,8 +107,8 @@ extension Catalogue {
       engine.script.failure = nil
       _ = try await rig.answer().text("the answer after it")
     },
-    Check(
-      "V-32", "Answers don't depend on earlier ones.", level: .normative, group: .vision, worlds: [.scripted, .engine]
+    SurfaceCheck(
+      "V-32", "Answers don't depend on earlier ones.", level: .normative, group: .vision, environments: [.scripted, .engine]
     ) { context in
       let alone = try await VisionRig.loaded(context)
       let wanted = try await alone.answer(alone.picture(2)).text()
@@ -117,28 +117,29 @@ extension Catalogue {
       try context.expectEqual(try await rig.answer(rig.picture(2)).text(), wanted, "the second answer, as when it's the first:")
       try context.expectEqual(try await rig.answer(rig.picture(1), "another question").text(), first, "the first one again:")
     },
-    Check(
+    SurfaceCheck(
       "V-33", "Metrics count real tokens, those of the prompt too, and the first token comes before the end.", level: .contract,
-      group: .vision, worlds: [.scripted, .engine]
+      group: .vision, environments: [.scripted, .engine]
     ) { context in
       let rig = try await VisionRig.loaded(context)
       try rig.need(.metrics)
       for limit in [1, 6, 64] {
         let metrics = try await rig.answer(maxTokens: limit).metrics
         guard let prompt = metrics?.promptTokens, let tokens = metrics?.completionTokens, let total = metrics?.totalMs else {
-          throw CheckFailure(expected: "tokens of the prompt, of the answer, and the time", seen: CheckContext.shown(metrics))
+          throw CheckFailure(
+            expected: "tokens of the prompt, of the answer, and the time", seen: CheckContext<VisionSurface>.shown(metrics))
         }
         try context.expect(prompt > 0, "tokens of the prompt", seen: "\(prompt)")
         if let first = metrics?.firstTokenMs {
           try context.expect(first <= total, "the first token before the end", seen: "\(first) of \(total) ms")
         }
-        guard let run = rig.engine?.runs.last else { continue }
+        guard let run = rig.scripted?.runs.last else { continue }
         try context.expectEqual(tokens, run.tokens, "tokens of the answer:")
         let words = run.request.prompt.split(separator: " ").count
-        try context.expectEqual(prompt, words + ScriptedVisionEngine.imageTokens, "tokens of the prompt:")
+        try context.expectEqual(prompt, words + (rig.scripted?.imageTokens ?? 0), "tokens of the prompt:")
       }
     },
-    Check(
+    SurfaceCheck(
       "V-34", "The rate of decoding is over the time of decoding: the image and the prompt don't count.", level: .recommended,
       group: .vision
     ) {
@@ -149,33 +150,33 @@ extension Catalogue {
         let metrics = try await rig.answer(rig.picture(1, width: side, height: side)).metrics
         guard let rate = metrics?.tokensPerSecond, let tokens = metrics?.completionTokens, let first = metrics?.firstTokenMs,
           let total = metrics?.totalMs
-        else { throw CheckFailure(expected: "a rate, tokens and times", seen: CheckContext.shown(metrics)) }
+        else { throw CheckFailure(expected: "a rate, tokens and times", seen: CheckContext<VisionSurface>.shown(metrics)) }
         let seconds = (total - first) / 1000
         let allowed = [Double(tokens - 1) / seconds, Double(tokens) / seconds]
         try context.expect(
           allowed.contains { abs($0 - rate) <= 0.01 * $0 }, "\(allowed[0]) or \(allowed[1]) tokens a second", seen: "\(rate)")
       }
     },
-    Check(
+    SurfaceCheck(
       "V-36", "A large image is made smaller or refused, and takes its time; it never brings the engine down.", level: .normative,
-      group: .vision, worlds: [.scripted, .engine]
+      group: .vision, environments: [.scripted, .engine]
     ) { context in
       let rig = try await VisionRig.loaded(context)
       let small = try await rig.answer(rig.picture(1, width: 16, height: 16), maxTokens: 2)
       let large = try await rig.answer(rig.picture(1, width: 1024, height: 640), maxTokens: 2)
       if let failure = large.failure {
         try rig.expect(failure, [.other("invalidImage"), .invalidInput, .outOfMemory], "a large image")
-      } else if rig.engine != nil, let first = small.metrics?.firstTokenMs, let second = large.metrics?.firstTokenMs {
+      } else if rig.scripted != nil, let first = small.metrics?.firstTokenMs, let second = large.metrics?.firstTokenMs {
         try context.expect(second > first, "a first token later than the small image's \(first) ms", seen: "\(second) ms")
       }
       _ = try await rig.answer(rig.picture(1, width: 16, height: 16)).text("a small image after it")
     },
-    Check(
+    SurfaceCheck(
       "V-37", "Each piece holds what is new: what is delivered grows as the answer does.", level: .recommended, group: .vision
     ) {
       context in
       let rig = try await VisionRig.loaded(context)
-      let engine = try rig.scripted()
+      let engine = try rig.testDouble
       var lengths: [Int] = []
       for tokens in [500, 2000] {
         engine.script.naturalLength = tokens
@@ -183,15 +184,15 @@ extension Catalogue {
         _ = try record.text()
         lengths.append(record.pieces.reduce(0) { $0 + $1.utf8.count })
       }
-      let wanted = ScriptedVisionEngine.pieces(engine.runs[1].request, engine.script).reduce(0) { $0 + $1.utf8.count }
+      let wanted = engine.pieces(of: engine.runs[1].request).reduce(0) { $0 + $1.utf8.count }
       try context.expectEqual(lengths[1], wanted, "bytes delivered for 2000 tokens:")
       try context.expect(lengths[1] < 5 * lengths[0], "about four times the bytes for four times the tokens", seen: "\(lengths)")
     },
-    Check(
+    SurfaceCheck(
       "V-38", "A guard against repetition, if there is one, is told by the finish reason.", level: .recommended, group: .vision
     ) { context in
       let rig = try await VisionRig.loaded(context)
-      let engine = try rig.scripted()
+      let engine = try rig.testDouble
       engine.script.repetitions = 40
       let record = try await rig.answer(maxTokens: 100)
       let text = try record.text()

@@ -3,11 +3,12 @@ import GenBackend
 
 extension Catalogue {
   /// V-24 to V-31: stopping, and several at once.
-  static let visionCancelChecks: [Check] = [
-    Check("V-24", "A cancel stops the engine at once, and the next answer can be had at once.", level: .normative, group: .vision)
-    { context in
+  static let visionCancelChecks: [SurfaceCheck<VisionSurface>] = [
+    SurfaceCheck(
+      "V-24", "A cancel stops the engine at once, and the next answer can be had at once.", level: .normative, group: .vision
+    ) { context in
       let rig = try await VisionRig.loaded(context)
-      let engine = try rig.scripted()
+      let engine = try rig.testDouble
       let wanted = try await rig.answer().text()
       let run = rig.start(maxTokens: 500, pauseBefore: 5)
       try await run.arrived()
@@ -22,7 +23,8 @@ extension Catalogue {
       try context.expectEqual(
         try await rig.answer().text("the answer after idle cancels"), wanted, "the answer after idle cancels:")
     },
-    Check("V-25", "A cancelled stream ends with the error cancelled, wherever it was.", level: .normative, group: .vision) {
+    SurfaceCheck("V-25", "A cancelled stream ends with the error cancelled, wherever it was.", level: .normative, group: .vision)
+    {
       context in
       let rig = try await VisionRig.loaded(context)
       for token in [0, 1, 10] {
@@ -33,9 +35,9 @@ extension Catalogue {
         try rig.expect(try await run.value().failure, [.cancelled], "a stream that was cancelled before token \(token)")
       }
     },
-    Check("V-26", "A cancel before the first token takes effect.", level: .recommended, group: .vision) { context in
+    SurfaceCheck("V-26", "A cancel before the first token takes effect.", level: .recommended, group: .vision) { context in
       let rig = try await VisionRig.loaded(context)
-      let engine = try rig.scripted()
+      let engine = try rig.testDouble
       let run = rig.start(pauseBefore: 0)
       try await run.arrived()
       await rig.implementation.cancel()
@@ -46,11 +48,11 @@ extension Catalogue {
       try await rig.until("the engine lets go of a cancelled answer") { engine.runs.allSatisfy(\.isOver) }
       try context.expectEqual(engine.runs.last?.tokens ?? 0, 0, "tokens that the engine made:")
     },
-    Check(
+    SurfaceCheck(
       "V-27", "Leaving the stream, or cancelling the task that reads it, stops the engine.", level: .recommended, group: .vision
     ) { context in
       let rig = try await VisionRig.loaded(context)
-      let engine = try rig.scripted()
+      let engine = try rig.testDouble
       let left = rig.start(maxTokens: 500, pauseBefore: 2, leaveAfter: 2)
       try await left.arrived()
       try await rig.until("the reader leaves after two pieces") { left.hasLeft }
@@ -69,7 +71,7 @@ extension Catalogue {
       try context.expect(
         engine.runs[1].tokens <= 7, "an engine that stops with the task", seen: "\(engine.runs[1].tokens) tokens")
     },
-    Check(
+    SurfaceCheck(
       "V-28", "A late cancel doesn't touch the next answer, and a cancelled one delivers nothing more.", level: .contract,
       group: .vision
     ) {
@@ -88,14 +90,14 @@ extension Catalogue {
       try context.expectEqual(try await rig.answer().text("the one after"), wanted, "the one after:")
       try context.expectEqual(cancelled.pieces.count, count, "pieces of the cancelled one, in the end:")
     },
-    Check(
+    SurfaceCheck(
       "V-29", "After an answer that ended, was cancelled or failed, the next one works.", level: .recommended, group: .vision,
-      worlds: [.scripted, .engine]
+      environments: [.scripted, .engine]
     ) { context in
       let rig = try await VisionRig.loaded(context)
       let wanted = try await rig.answer().text()
       try context.expectEqual(try await rig.answer().text("the second answer"), wanted, "the second answer:")
-      guard let engine = rig.engine else { return }
+      guard let engine = rig.scripted else { return }
       let run = rig.start(pauseBefore: 2)
       try await run.arrived()
       await rig.implementation.cancel()
@@ -107,7 +109,7 @@ extension Catalogue {
       engine.script.failure = nil
       try context.expectEqual(try await rig.answer().text("the one after a failure"), wanted, "the one after a failure:")
     },
-    Check(
+    SurfaceCheck(
       "V-30", "Of two answers at once the second waits or is refused as busy; their pieces are never mixed.", level: .contract,
       group: .vision
     ) {
@@ -129,24 +131,24 @@ extension Catalogue {
         try context.expectEqual(recordB.pieces, [], "pieces of the second:")
       }
     },
-    Check(
+    SurfaceCheck(
       "V-31", "Unloading while an answer is made waits for it or cancels it, and nothing comes afterwards.", level: .contract,
       group: .vision
     ) {
       context in
       let rig = try await VisionRig.loaded(context)
-      let engine = try rig.scripted()
+      let engine = try rig.testDouble
       let run = rig.start(maxTokens: 500, pauseBefore: 5)
       try await run.arrived()
       let implementation = rig.implementation
       let unload = Task { try await implementation.unload() }
-      await Patience.letOthersRun { false }
+      await Timeout.letOthersRun { false }
       run.open()
       try await rig.within("unload returns") { try await unload.value }
       try context.expect(engine.runs[0].isOver, "an engine that has let go when unload returns", seen: "it's at work")
       let record = try await run.value()
       if record.failure != nil { try rig.expect(record.failure, [.cancelled], "the answer that was at work") }
-      try context.expect(!(await implementation.isLoaded), "not loaded", seen: "loaded")
+      try context.expect(!(await implementation.isLoaded()), "not loaded", seen: "loaded")
       try rig.expect(try await rig.answer().failure, [.notInitialized], "an answer after the unload")
     },
   ]

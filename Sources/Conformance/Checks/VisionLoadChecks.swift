@@ -5,11 +5,11 @@ import Tensors
 
 extension Catalogue {
   /// V-01 to V-07: models.
-  static let visionLoadChecks: [Check] = [
-    Check(
+  static let visionLoadChecks: [SurfaceCheck<VisionSurface>] = [
+    SurfaceCheck(
       "V-01", "An answer that is asked for before a model is loaded fails with notInitialized.", level: .normative,
       group: .vision,
-      worlds: [.scripted, .engine]
+      environments: [.scripted, .engine]
     ) { context in
       let rig = try await VisionRig.make(context)
       let before = try await rig.answer()
@@ -19,9 +19,9 @@ extension Catalogue {
       try await rig.implementation.unload()
       try rig.expect(try await rig.answer().failure, [.notInitialized], "an answer after the unload")
     },
-    Check(
+    SurfaceCheck(
       "V-02", "A model that isn't registered, or isn't downloaded, fails to load with modelNotFound.", level: .normative,
-      group: .vision, worlds: [.scripted, .engine]
+      group: .vision, environments: [.scripted, .engine]
     ) { context in
       let rig = try await VisionRig.make(context)
       let model = rig.model()
@@ -31,16 +31,17 @@ extension Catalogue {
       try rig.expect(
         await rig.failure { try await rig.implementation.load(model) }, [.modelNotFound], "a model that isn't downloaded")
     },
-    Check("V-03", "A model is loaded by its whole descriptor; an id alone isn't taken.", level: .normative, group: .vision) {
+    SurfaceCheck("V-03", "A model is loaded by its whole descriptor; an id alone isn't taken.", level: .normative, group: .vision)
+    {
       context in
       let rig = try await VisionRig.make(context)
       try context.expect(
         rig.implementation.loadNeedsDescriptor, "a load that takes a descriptor", seen: "one that takes an id alone")
     },
-    Check(
+    SurfaceCheck(
       "V-04",
       "A model is registered with its main file first and its projector second, as llamaCpp and multimodal; others are refused.",
-      level: .normative, group: .vision, worlds: [.scripted, .engine]
+      level: .normative, group: .vision, environments: [.scripted, .engine]
     ) { context in
       let rig = try await VisionRig.make(context)
       var framework = rig.model("other-framework")
@@ -49,33 +50,33 @@ extension Catalogue {
       modality.modality = "language"
       for model in [framework, modality] {
         try rig.expect(await rig.failureOfLoading(model), [.invalidInput, .modelLoadFailed, .notSupported], "\(model.id)")
-        try context.expect(!(await rig.implementation.isLoaded), "nothing loaded by \(model.id)", seen: "a model")
+        try context.expect(!(await rig.implementation.isLoaded()), "nothing loaded by \(model.id)", seen: "a model")
       }
       try await rig.load(rig.model())
-      if let engine = rig.engine {
+      if let engine = rig.scripted {
         let names = engine.loads.last.map {
           [$0.path, $0.projectorPath ?? ""].map { URL(fileURLWithPath: $0).lastPathComponent }
         }
         try context.expectEqual(names ?? [], ["model.gguf", "mmproj.gguf"], "main file and projector that the engine got:")
       }
     },
-    Check(
+    SurfaceCheck(
       "V-05", "Without its projector, or with a damaged one, a model fails to load.", level: .normative, group: .vision,
-      worlds: [.scripted, .engine]
+      environments: [.scripted, .engine]
     ) { context in
       let rig = try await VisionRig.make(context)
-      let codes: [Surface.Code] = [.modelLoadFailed, .modelNotFound, .invalidInput]
+      let codes: [ErrorCode] = [.modelLoadFailed, .modelNotFound, .invalidInput]
       var alone = rig.model("alone")
       alone.files.removeLast()
       try rig.expect(await rig.failureOfLoading(alone), codes, "a model without its projector")
       var damaged = rig.model("damaged")
       damaged.files[1] = try rig.file("mmproj.gguf", Data("GGUF\u{1}nonsense".utf8))
       try rig.expect(await rig.failureOfLoading(damaged), codes, "a model with a damaged projector")
-      try context.expect(!(await rig.implementation.isLoaded), "nothing loaded", seen: "a model")
+      try context.expect(!(await rig.implementation.isLoaded()), "nothing loaded", seen: "a model")
     },
-    Check(
+    SurfaceCheck(
       "V-06", "Files in the wrong order are refused or put right; the projector is never run as the language model.",
-      level: .recommended, group: .vision, worlds: [.scripted, .engine]
+      level: .recommended, group: .vision, environments: [.scripted, .engine]
     ) { context in
       let rig = try await VisionRig.make(context)
       var swapped = rig.model("swapped")
@@ -87,36 +88,39 @@ extension Catalogue {
         try context.expectEqual(text, try await right.answer().text(), "its answer, as in the right order:")
       } else {
         try rig.expect(failure, [.modelLoadFailed, .invalidInput], "a model whose files are swapped")
-        try context.expect(!(await rig.implementation.isLoaded), "nothing loaded", seen: "a model")
+        try context.expect(!(await rig.implementation.isLoaded()), "nothing loaded", seen: "a model")
       }
     },
-    Check(
+    SurfaceCheck(
       "V-07", "Whether a model is loaded follows load and unload, and a failed load of the first model leaves none.",
-      level: .normative, group: .vision, worlds: [.scripted, .engine]
+      level: .normative, group: .vision, environments: [.scripted, .engine]
     ) { context in
       let rig = try await VisionRig.make(context)
-      try context.expect(!(await rig.implementation.isLoaded), "not loaded at first", seen: "loaded")
+      try context.expect(!(await rig.implementation.isLoaded()), "not loaded at first", seen: "loaded")
       var damaged = rig.model("damaged")
       damaged.files[1] = try rig.file("mmproj.gguf", Data("GGUF\u{1}nonsense".utf8))
       _ = await rig.failureOfLoading(damaged)
-      try context.expect(!(await rig.implementation.isLoaded), "not loaded after a failed load", seen: "loaded")
+      try context.expect(!(await rig.implementation.isLoaded()), "not loaded after a failed load", seen: "loaded")
       try await rig.load(rig.model())
-      try context.expect(await rig.implementation.isLoaded, "loaded after the load", seen: "not loaded")
+      try context.expect(await rig.implementation.isLoaded(), "loaded after the load", seen: "not loaded")
+      try context.expectEqual(await rig.implementation.loadedID(), "vlm", "the id of the loaded model:")
       try await rig.implementation.unload()
-      try context.expect(!(await rig.implementation.isLoaded), "not loaded after the unload", seen: "loaded")
+      try context.expect(!(await rig.implementation.isLoaded()), "not loaded after the unload", seen: "loaded")
+      try context.expectEqual(await rig.implementation.loadedID(), nil, "the id after the unload:")
       let again = await rig.failure { try await rig.implementation.unload() }
-      try context.expect(again == nil, "an unload without a model that does nothing", seen: CheckContext.shown(again))
+      try context.expect(
+        again == nil, "an unload without a model that does nothing", seen: CheckContext<VisionSurface>.shown(again))
     },
   ]
 
-  private static let badImage: [Surface.Code] = [.other("invalidImage")]
+  private static let badImage: [ErrorCode] = [.other("invalidImage")]
 
   /// V-08 to V-16: what is asked.
-  static let visionInputChecks: [Check] = [
-    Check(
+  static let visionInputChecks: [SurfaceCheck<VisionSurface>] = [
+    SurfaceCheck(
       "V-08",
       "Raw pixels need width · height · 3 bytes; any other count is refused with invalidImage, and nothing beyond them is read.",
-      level: .normative, group: .vision, worlds: [.scripted, .engine]
+      level: .normative, group: .vision, environments: [.scripted, .engine]
     ) { context in
       let rig = try await VisionRig.loaded(context)
       let right = 8 * 6 * 3
@@ -128,12 +132,12 @@ extension Catalogue {
         let record = try await rig.answer(.rgb(Data(count: right), width: width, height: height))
         try rig.expect(record.failure, badImage, "\(width)x\(height) pixels in \(right) bytes")
       }
-      if let engine = rig.engine { try context.expectEqual(engine.runs.count, 0, "requests that reached the engine:") }
+      if let engine = rig.scripted { try context.expectEqual(engine.runs.count, 0, "requests that reached the engine:") }
       _ = try await rig.answer(.rgb(Data(count: right), width: 8, height: 6)).text("8x6 pixels in \(right) bytes")
     },
-    Check(
+    SurfaceCheck(
       "V-09", "Sizes below 1, no data, and files that can't be decoded are refused with invalidImage before anything runs.",
-      level: .normative, group: .vision, worlds: [.scripted, .engine]
+      level: .normative, group: .vision, environments: [.scripted, .engine]
     ) { context in
       let rig = try await VisionRig.loaded(context)
       for (width, height) in [(0, 6), (8, 0), (-8, 6), (-8, -6), (0, 0)] {
@@ -151,16 +155,16 @@ extension Catalogue {
         let file = try context.temporaryFolder().appendingPathComponent("none.png")
         try rig.expect(try await rig.answer(.file(file)).failure, badImage, "a file that isn't there")
       }
-      if let engine = rig.engine { try context.expectEqual(engine.runs.count, 0, "requests that reached the engine:") }
+      if let engine = rig.scripted { try context.expectEqual(engine.runs.count, 0, "requests that reached the engine:") }
     },
-    Check("V-10", "The order of channels is red, green, blue.", level: .normative, group: .vision) { context in
+    SurfaceCheck("V-10", "The order of channels is red, green, blue.", level: .normative, group: .vision) { context in
       let rig = try await VisionRig.loaded(context)
       for (name, image) in [("red", rig.solid(255, 0, 0)), ("green", rig.solid(0, 255, 0)), ("blue", rig.solid(0, 0, 255))] {
         let text = try await rig.answer(image).text()
         try context.expect(text.contains(name), "an all-\(name) image called \(name)", seen: text)
       }
     },
-    Check(
+    SurfaceCheck(
       "V-11", "Transparent parts of an image lie on one background, and that is white or stated.", level: .recommended,
       group: .vision
     ) {
@@ -172,9 +176,9 @@ extension Catalogue {
       let text = try await rig.answer(.encoded(Data(file))).text()
       try context.expect(text.contains("white"), "an image that is all transparent seen as white", seen: text)
     },
-    Check(
+    SurfaceCheck(
       "V-12", "Pixels with opacity need width · height · 4 bytes and mean what the same opaque pixels mean without.",
-      level: .recommended, group: .vision, worlds: [.scripted, .engine]
+      level: .recommended, group: .vision, environments: [.scripted, .engine]
     ) { context in
       let rig = try await VisionRig.loaded(context)
       try rig.need(.rgbaPixels)
@@ -189,9 +193,9 @@ extension Catalogue {
       try context.expectEqual(
         try await rig.answer(.rgba(rgba, width: 8, height: 6)).text(), plain, "the answer for opaque pixels with opacity:")
     },
-    Check(
+    SurfaceCheck(
       "V-13", "The same image gives the same answer in whatever form it's given.", level: .recommended, group: .vision,
-      worlds: [.scripted, .engine]
+      environments: [.scripted, .engine]
     ) { context in
       let rig = try await VisionRig.loaded(context)
       let pixels = VisionRig.pixels(5, width: 24, height: 16)
@@ -206,22 +210,22 @@ extension Catalogue {
         try context.expectEqual(try await rig.answer(.file(url)).text(), wanted, "the answer for a PNG file:")
       }
     },
-    Check(
+    SurfaceCheck(
       "V-14", "The image matters: two images and one prompt give two answers.", level: .recommended, group: .vision,
-      worlds: [.scripted, .engine]
+      environments: [.scripted, .engine]
     ) { context in
       let rig = try await VisionRig.loaded(context)
       let first = try await rig.answer(rig.picture(1)).text()
       let second = try await rig.answer(rig.solid(250, 20, 20)).text()
       try context.expect(first != second, "two answers", seen: "'\(first)' twice")
     },
-    Check(
+    SurfaceCheck(
       "V-15", "An answer is about exactly one image: the engine gets that one, and an image without data is an error.",
       level: .contract, group: .vision
     ) {
       context in
       let rig = try await VisionRig.loaded(context)
-      let engine = try rig.scripted()
+      let engine = try rig.testDouble
       let pixels = VisionRig.pixels(2, width: 10, height: 10)
       _ = try await rig.answer(.rgb(pixels, width: 10, height: 10)).text()
       try context.expectEqual(
@@ -232,17 +236,17 @@ extension Catalogue {
         try context.expectEqual(engine.runs.count, 1, "requests that reached the engine:")
       }
     },
-    Check(
-      "V-16", "An empty prompt is refused.", level: .contract, group: .vision, worlds: [.scripted, .engine]
+    SurfaceCheck(
+      "V-16", "An empty prompt is refused.", level: .contract, group: .vision, environments: [.scripted, .engine]
     ) { context in
       let rig = try await VisionRig.loaded(context)
       for prompt in ["", "  \n\t"] {
         try rig.expect(try await rig.answer(nil, prompt).failure, [.invalidInput], "the prompt '\(prompt)'")
       }
     },
-    Check(
+    SurfaceCheck(
       "V-35", "Sampling options out of range are refused; at temperature 0 the same question has the same answer.",
-      level: .contract, group: .vision, worlds: [.scripted, .engine]
+      level: .contract, group: .vision, environments: [.scripted, .engine]
     ) { context in
       let rig = try await VisionRig.loaded(context)
       try rig.need(.sampling)

@@ -45,14 +45,6 @@ public struct Check: Sendable, CustomStringConvertible {
     }
   }
 
-  /// The kinds of surroundings that a check can run in.
-  public enum World: String, Sendable, Hashable, Codable, CaseIterable {
-    /// Over an engine that follows a script.
-    case scripted
-    /// Over an engine that computes.
-    case engine
-  }
-
   /// `D-04`.
   public let id: String
   /// What must hold.
@@ -62,50 +54,61 @@ public struct Check: Sendable, CustomStringConvertible {
   /// Its group.
   public let group: Group
   /// Where it can run; empty when it needs what this machine can't be (``deviceReason``).
-  public let worlds: Set<World>
-  /// What the implementation must be able to do; without it the check is skipped.
-  public let capabilities: Set<Surface.Capability>
+  public let environments: Set<EnvironmentKind>
   /// Whether it judges what measures, and not the implementation.
   public let isAboutMetrics: Bool
   /// Why it can't run here at all; nil when it can.
   public let deviceReason: String?
-  let body: @Sendable (CheckContext) async throws -> Void
-
-  /// Makes a check that runs.
-  ///
-  /// - Parameter body: Throws ``CheckFailure`` when the statement doesn't hold, ``CheckSkip`` when it can't be told.
-  public init(
-    _ id: String, _ statement: String, level: Level, group: Group, worlds: Set<World> = [.scripted],
-    needs capabilities: Set<Surface.Capability> = [], isAboutMetrics: Bool = false,
-    body: @escaping @Sendable (CheckContext) async throws -> Void
-  ) {
-    self.id = id
-    self.statement = statement
-    self.level = level
-    self.group = group
-    self.worlds = worlds
-    self.capabilities = capabilities
-    self.isAboutMetrics = isAboutMetrics
-    deviceReason = nil
-    self.body = body
-  }
-
-  /// Makes an entry for a statement that only a device can tell.
-  public init(deviceOnly id: String, _ statement: String, level: Level, group: Group, reason: String) {
-    self.id = id
-    self.statement = statement
-    self.level = level
-    self.group = group
-    worlds = []
-    capabilities = []
-    isAboutMetrics = false
-    deviceReason = reason
-    body = { _ in throw CheckSkip(reason) }
-  }
+  let judge: @Sendable (AnySubject, CheckLimits) async -> Verdict
 
   /// The API that it judges.
   public var surface: SurfaceKind { group.surface }
 
   /// The id.
   public var description: String { id }
+}
+
+/// What bounds the run of a check.
+struct CheckLimits: Sendable {
+  /// How long something may hang before that's called a failure.
+  var timeout: Duration
+  /// The one race to run of those that checks run by seed; nil runs all.
+  var raceSeed: UInt64?
+}
+
+/// A check as it's written: of one API, whose context its body is given.
+package struct SurfaceCheck<Surface: APISurface>: Sendable {
+  /// The check.
+  package let check: Check
+
+  /// Makes a check that runs.
+  ///
+  /// - Parameters:
+  ///   - capabilities: What the implementation must be able to do; without it the check is skipped.
+  ///   - body: Throws ``CheckFailure`` when the statement doesn't hold, ``CheckSkip`` when it can't be told.
+  package init(
+    _ id: String, _ statement: String, level: Check.Level, group: Check.Group, environments: Set<EnvironmentKind> = [.scripted],
+    needs capabilities: Set<Surface.Implementation.Capability> = [], isAboutMetrics: Bool = false,
+    body: @escaping @Sendable (CheckContext<Surface>) async throws -> Void
+  ) {
+    check = Check(
+      id: id, statement: statement, level: level, group: group, environments: environments, isAboutMetrics: isAboutMetrics,
+      deviceReason: nil
+    ) { subject, limits in
+      guard let subject = subject[keyPath: Surface.slot] else {
+        return .skip(reason: "about the \(Surface.kind.rawValue) API; judged on implementations of it")
+      }
+      let context = CheckContext(subject: subject, needs: capabilities, limits: limits)
+      let verdict = await context.verdict(body)
+      await context.finish()
+      return verdict
+    }
+  }
+
+  /// Makes an entry for a statement that only a device can tell.
+  package init(deviceOnly id: String, _ statement: String, level: Check.Level, group: Check.Group, reason: String) {
+    check = Check(
+      id: id, statement: statement, level: level, group: group, environments: [], isAboutMetrics: false, deviceReason: reason
+    ) { _, _ in .skip(reason: reason) }
+  }
 }

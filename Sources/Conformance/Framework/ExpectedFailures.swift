@@ -98,7 +98,7 @@ public struct ExpectedFailures: Sendable, Hashable {
   }
 
   /// Turns a failure that is known into an expected one, and a pass that contradicts the list into an unexpected one.
-  public func applied(to verdict: Verdict, check: String, subject: Subject) -> Verdict {
+  public func applied(to verdict: Verdict, check: String, subject: AnySubject) -> Verdict {
     guard
       let entry = entries.first(where: {
         $0.check == check && $0.implementation == subject.name && ($0.version == nil || $0.version == subject.version)

@@ -1,9 +1,14 @@
 import Synchronization
 
 /// Something that becomes true once.
-final class Flag: Sendable {
+package final class Flag: Sendable {
   private let value = Atomic<Bool>(false)
 
-  var isSet: Bool { value.load(ordering: .acquiring) }
-  func set() { value.store(true, ordering: .releasing) }
+  /// Makes one.
+  package init() {}
+
+  /// Whether it has become true.
+  package var isSet: Bool { value.load(ordering: .acquiring) }
+  /// Makes it true.
+  package func set() { value.store(true, ordering: .releasing) }
 }

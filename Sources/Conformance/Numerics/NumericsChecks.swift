@@ -1,6 +1,4 @@
-import Checkpoints
 public import Goldens
-import Tensors
 
 /// Golden cases as checks: one each, under the case's id.
 public enum NumericsChecks {
@@ -19,42 +17,30 @@ public enum NumericsChecks {
     let limit = tolerance.metric == .exact ? "exactly" : "within \(tolerance.metric.rawValue) \(tolerance.limit)"
     let statement =
       "\(golden.op) equals \(golden.origin.tool) \(golden.origin.version) \(limit): \(tolerance.reason)"
-    return Check(golden.id, statement, level: .derived, group: .numerics, worlds: [.engine]) { context in
-      guard case .engine(let engine) = context.subject.surroundings else { return }
-      if golden.op == "pipeline" {
-        try await PipelineCase(golden).check(context, engine)
-      } else {
-        try await checkOutputs(golden, engine.numerics, context)
+    return SurfaceCheck<DiffusionSurface>(
+      golden.id, statement, level: .derived, group: .numerics, environments: [.engine]
+    ) { context in
+      do { context.note(try await judge(golden, context)) } catch let mismatch as GoldenMismatch {
+        throw CheckFailure(expected: mismatch.expected, seen: mismatch.seen)
       }
-    }
+    }.check
   }
 
-  /// Compares the results of a case one after the other; the first that is off is the one to look at.
-  private static func checkOutputs(_ golden: GoldenCase, _ numerics: (any NumericsImplementation)?, _ context: CheckContext)
-    async throws
-  {
-    guard let numerics else { throw CheckSkip("the engine's inner parts aren't reachable") }
+  private static func judge(_ golden: GoldenCase, _ context: CheckContext<DiffusionSurface>) async throws -> String {
+    if golden.op == "pipeline" {
+      guard let backend = try await context.rig().implementation.backend else {
+        throw CheckSkip("the engine doesn't speak GenBackend")
+      }
+      guard let fixtures = context.facts.fixtures else { throw CheckSkip("the folder of the fixtures isn't known") }
+      guard let said = try await PipelineCase(golden).run(on: backend, fixtures: fixtures) else {
+        throw CheckSkip("the engine returns no trace")
+      }
+      return said
+    }
+    guard let numerics = context.facts.numerics else { throw CheckSkip("the engine's inner parts aren't reachable") }
     guard let outputs = try await numerics.outputs(of: golden), !outputs.isEmpty else {
       throw CheckSkip("\(numerics.name) has no \(golden.op) on its own")
     }
-    var worst = 0.0
-    for (place, output) in outputs.enumerated() {
-      var expected = try golden.tensor(output.name)
-      if let row = output.row {
-        guard expected.shape.rank > 0, row >= 0, row < expected.shape[0] else {
-          throw CheckFailure(expected: "\(output.name) with \(expected.shape) as its shape", seen: "a row \(row)")
-        }
-        expected = expected.slice(row..<(row + 1))
-      }
-      let tolerance = output.tolerance ?? golden.tolerance
-      let actual = output.tensor.count == expected.count ? output.tensor.reshaped(to: expected.shape) : output.tensor
-      if let mismatch = tolerance.mismatch(actual: actual, expected: expected) {
-        throw CheckFailure(
-          expected: "\(output.name)\(output.row.map { ", entry \($0)," } ?? "") as \(golden.origin.tool) has it",
-          seen: "\(place == 0 ? "" : "\(place) results before it agree, the first that doesn't: ")\(mismatch)")
-      }
-      worst = max(worst, Comparison(actual: actual, expected: expected)?.maxRelative ?? 0)
-    }
-    context.note("\(outputs.count) tensors, worst relative error \(Float(worst))")
+    return try golden.compare(outputs)
   }
 }

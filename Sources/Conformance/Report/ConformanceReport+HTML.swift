@@ -1,10 +1,12 @@
+import Markup
+
 extension ConformanceReport {
   /// The matrix of implementations and checks as a page.
   public var html: String {
     var body = [
       "<h1>Conformance</h1>",
-      "<p class=\"\(isConforming ? "pass" : "fail")\">\(XML.escaped(headline))</p>",
-      "<p class=\"dim\">\(XML.escaped(date)) · \(XML.escaped(facts.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: " · ")))</p>",
+      "<p class=\"\(isConforming ? "pass" : "fail")\">\(XML.text(headline))</p>",
+      "<p class=\"dim\">\(XML.text(date)) · \(XML.text(facts.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: " · ")))</p>",
       "<p class=\"dim\">"
         + Verdict.Kind.allCases.map {
           "<span class=\"\($0.rawValue)\">\($0.mark)</span> \($0.rawValue.replacing("_", with: " "))"
@@ -18,7 +20,7 @@ extension ConformanceReport {
     for group in groups {
       body.append(
         "<h2>Group \(group.rawValue)</h2><div class=\"scroll\"><table><thead><tr><th>check</th><th>statement</th><th>level</th>")
-      for subject in subjects(of: group) { body.append("<th class=\"c\">\(XML.escaped(subject))</th>") }
+      for subject in subjects(of: group) { body.append("<th class=\"c\">\(XML.text(subject))</th>") }
       body.append("</tr></thead><tbody>")
       for check in checks where check.group == group { body.append(row(check)) }
       body.append("</tbody></table></div>")
@@ -28,7 +30,7 @@ extension ConformanceReport {
 
   private func row(_ check: Check) -> String {
     var cells =
-      "<tr id=\"\(XML.escaped(check.id))\"><td class=\"id\">\(XML.escaped(check.id))</td><td>\(XML.escaped(check.statement))"
+      "<tr id=\"\(XML.attribute(check.id))\"><td class=\"id\">\(XML.text(check.id))</td><td>\(XML.text(check.statement))"
     var said: [String] = []
     for subject in subjects {
       guard let verdict = result(check.id, subject)?.verdict, !verdict.detail.isEmpty, !said.contains(verdict.detail) else {
@@ -36,7 +38,7 @@ extension ConformanceReport {
       }
       if verdict.kind == .skip, results.contains(where: { $0.id == check.id && $0.verdict.kind != .skip }) { continue }
       said.append(verdict.detail)
-      cells += "<br><span class=\"dim\">\(XML.escaped(verdict.detail))</span>"
+      cells += "<br><span class=\"dim\">\(XML.text(verdict.detail))</span>"
     }
     cells += "</td><td class=\"dim\">\(check.level.rawValue)</td>"
     for subject in subjects(of: check.group) {
@@ -46,7 +48,7 @@ extension ConformanceReport {
       }
       let kind = verdict.kind
       cells +=
-        "<td class=\"c \(kind.rawValue)\" title=\"\(XML.escaped(verdict.detail))\">\(kind.mark) \(kind.rawValue.replacing("_", with: " "))</td>"
+        "<td class=\"c \(kind.rawValue)\" title=\"\(XML.attribute(verdict.detail))\">\(kind.mark) \(kind.rawValue.replacing("_", with: " "))</td>"
     }
     return cells + "</tr>"
   }
@@ -55,60 +57,6 @@ extension ConformanceReport {
     let statement = checks.first { $0.id == result.id }?.statement ?? ""
     let log = (result.verdict.evidence?.log ?? []) + ["", reproduction(of: result.id)]
     return
-      "<details open><summary><span class=\"id \(result.verdict.kind.rawValue)\">\(XML.escaped(result.id))</span> \(XML.escaped(statement)) <span class=\"dim\">\(XML.escaped(result.subject))</span></summary><p>\(XML.escaped(result.verdict.detail))</p><pre>\(XML.escaped(log.joined(separator: "\n")))</pre></details>"
-  }
-}
-
-extension SelfTest.Matrix {
-  /// The matrix as lines for a terminal: one a check, with the mutants that it finds out.
-  public var text: String {
-    var lines: [String] = []
-    let width = checks.map(\.id.count).max() ?? 0
-    for check in checks {
-      let caught = mutants.filter { isCaught($0.id, by: check.id) }.map(\.id)
-      let space = String(repeating: " ", count: width - check.id.count)
-      lines.append(
-        "\(caught.isEmpty ? "✗" : "✓") \(check.id)\(space)  \(caught.isEmpty ? "no mutant fails it" : caught.joined(separator: ", "))"
-      )
-    }
-    let found = mutants.count { mutant in checks.contains { isCaught(mutant.id, by: $0.id) } }
-    lines += [
-      "", "\(provenChecks) of \(checks.count) checks proven able to fail, \(found) of \(mutants.count) mutants found out",
-    ]
-    lines += faults.map { "fault: \($0)" }
-    return lines.joined(separator: "\n")
-  }
-
-  /// The matrix as a page.
-  public var html: String {
-    var body = [
-      "<h1>Self-test: checks and mutants</h1>",
-      "<p class=\"\(faults.isEmpty ? "pass" : "fail")\">\(provenChecks) of \(checks.count) checks proven able to fail</p>",
-    ]
-    body += faults.map { "<p class=\"fail\">\(XML.escaped($0))</p>" }
-    body.append(
-      "<h2>Mutants</h2><div class=\"scroll\"><table><thead><tr><th>mutant</th><th>fault</th><th>found out by</th></tr></thead><tbody>"
-    )
-    for mutant in mutants {
-      let finders = checks.filter { isCaught(mutant.id, by: $0.id) }.map(\.id)
-      body.append(
-        "<tr><td class=\"id\">\(XML.escaped(mutant.id))</td><td>\(XML.escaped(mutant.story))</td><td class=\"id\" style=\"white-space:normal\">\(XML.escaped(finders.joined(separator: " ")))</td></tr>"
-      )
-    }
-    body.append("</tbody></table></div><h2>Matrix</h2><div class=\"scroll\"><table><thead><tr><th>check</th>")
-    for (index, mutant) in mutants.enumerated() {
-      body.append("<th class=\"c\" title=\"\(XML.escaped(mutant.id))\">\(index + 1)</th>")
-    }
-    body.append("</tr></thead><tbody>")
-    for check in checks {
-      var row = "<tr><td class=\"id\">\(XML.escaped(check.id))</td>"
-      for mutant in mutants {
-        let kind = cells[check.id]?[mutant.id]
-        row += "<td class=\"c\(kind == .fail ? " fail" : " skip")\">\(kind.map { $0 == .pass ? "·" : $0.mark } ?? "")</td>"
-      }
-      body.append(row + "</tr>")
-    }
-    body.append("</tbody></table></div>")
-    return HTMLPage.page(title: "Self-test", body: body)
+      "<details open><summary><span class=\"id \(result.verdict.kind.rawValue)\">\(XML.text(result.id))</span> \(XML.text(statement)) <span class=\"dim\">\(XML.text(result.subject))</span></summary><p>\(XML.text(result.verdict.detail))</p><pre>\(XML.text(log.joined(separator: "\n")))</pre></details>"
   }
 }

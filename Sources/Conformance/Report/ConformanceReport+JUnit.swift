@@ -1,3 +1,5 @@
+import Markup
+
 extension ConformanceReport {
   /// The report as JUnit XML: a suite a subject, a case a check.
   public var junit: String {
@@ -9,7 +11,7 @@ extension ConformanceReport {
       let own = results.filter { $0.subject == subject }
       let skipped = own.count { $0.verdict.kind == .skip || $0.verdict.kind == .expectedFail }
       lines.append(
-        "  <testsuite name=\"\(XML.escaped(subject))\" tests=\"\(own.count)\" failures=\"\(failures.count { $0.subject == subject })\" errors=\"\(errors.count { $0.subject == subject })\" skipped=\"\(skipped)\" time=\"\(Self.seconds(own.reduce(0) { $0 + $1.durationNs }))\">"
+        "  <testsuite name=\"\(XML.attribute(subject))\" tests=\"\(own.count)\" failures=\"\(failures.count { $0.subject == subject })\" errors=\"\(errors.count { $0.subject == subject })\" skipped=\"\(skipped)\" time=\"\(Self.seconds(own.reduce(0) { $0 + $1.durationNs }))\">"
       )
       for result in own { lines += testCase(result) }
       lines.append("  </testsuite>")
@@ -21,8 +23,8 @@ extension ConformanceReport {
   private func testCase(_ result: CheckResult) -> [String] {
     let check = checks.first { $0.id == result.id }
     let open =
-      "    <testcase classname=\"conformance.\(XML.escaped(check?.group.rawValue ?? ""))\" name=\"\(XML.escaped(result.id))\" time=\"\(Self.seconds(result.durationNs))\""
-    let detail = XML.escaped(result.verdict.detail)
+      "    <testcase classname=\"conformance.\(XML.attribute(check?.group.rawValue ?? ""))\" name=\"\(XML.attribute(result.id))\" time=\"\(Self.seconds(result.durationNs))\""
+    let detail = XML.attribute(result.verdict.detail)
     switch result.verdict {
     case .pass: return [open + "/>"]
     case .skip, .expectedFail: return [open + ">", "      <skipped message=\"\(detail)\"/>", "    </testcase>"]
@@ -31,7 +33,7 @@ extension ConformanceReport {
       let body =
         [check?.statement ?? "", result.verdict.detail] + (result.verdict.evidence?.log ?? []) + [reproduction(of: result.id)]
       return [
-        open + ">", "      <failure message=\"\(detail)\">\(XML.escaped(body.joined(separator: "\n")))</failure>",
+        open + ">", "      <failure message=\"\(detail)\">\(XML.text(body.joined(separator: "\n")))</failure>",
         "    </testcase>",
       ]
     }
@@ -41,30 +43,5 @@ extension ConformanceReport {
     let thousandths = nanoseconds / 1_000_000
     let fraction = String(thousandths % 1000)
     return "\(thousandths / 1000)." + String(repeating: "0", count: 3 - fraction.count) + fraction
-  }
-}
-
-/// Text in XML and HTML.
-package enum XML {
-  /// The text with its special characters escaped; control characters that XML can't hold become `?`.
-  package static func escaped(_ text: String) -> String {
-    var output = ""
-    for scalar in text.unicodeScalars {
-      switch scalar {
-      case "&": output += "&amp;"
-      case "<": output += "&lt;"
-      case ">": output += "&gt;"
-      case "\"": output += "&quot;"
-      case "'": output += "&#39;"
-      case "\n", "\t": output.unicodeScalars.append(scalar)
-      default:
-        if scalar.value < 0x20 || (0xfffe...0xffff).contains(scalar.value) {
-          output += "?"
-        } else {
-          output.unicodeScalars.append(scalar)
-        }
-      }
-    }
-    return output
   }
 }

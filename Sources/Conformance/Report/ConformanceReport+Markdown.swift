@@ -1,3 +1,5 @@
+import Markup
+
 extension ConformanceReport {
   /// The report for a summary of continuous integration.
   public var markdown: String {
@@ -9,7 +11,8 @@ extension ConformanceReport {
       for subject in subjects {
         let cells = kinds.map { count($0, group: group, subject: subject) }
         if cells.reduce(0, +) > 0 {
-          lines.append("| \(group.rawValue) | \(Self.cell(subject)) | " + cells.map(String.init).joined(separator: " | ") + " |")
+          lines.append(
+            "| \(group.rawValue) | \(Markdown.text(subject)) | " + cells.map(String.init).joined(separator: " | ") + " |")
         }
       }
     }
@@ -17,21 +20,18 @@ extension ConformanceReport {
       lines += ["", "## \(title)", "", "| check | subject | what | again |", "| --- | --- | --- | --- |"]
       for result in list {
         lines.append(
-          "| **\(Self.cell(result.id))** | \(Self.cell(result.subject)) | \(Self.cell(result.verdict.detail)) | `\(Self.cell(reproduction(of: result.id)))` |"
+          "| **\(Markdown.text(result.id))** | \(Markdown.text(result.subject)) | \(Markdown.text(result.verdict.detail)) | \(Markdown.code(reproduction(of: result.id))) |"
         )
       }
     }
     let skips = skipReasons
     if !skips.isEmpty {
       lines += ["", "<details><summary>Not judged anywhere, and why</summary>", "", "| reason | checks |", "| --- | --- |"]
-      for (reason, ids) in skips { lines.append("| \(Self.cell(reason)) | \(Self.cell(ids.joined(separator: ", "))) |") }
+      for (reason, ids) in skips { lines.append("| \(Markdown.text(reason)) | \(Markdown.text(ids.joined(separator: ", "))) |") }
       lines += ["", "</details>"]
     }
-    lines += ["", "\(date) · \(facts.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: " · "))"]
+    let facts = facts.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }
+    lines += ["", Markdown.text(([date] + facts).joined(separator: " · "))]
     return lines.joined(separator: "\n") + "\n"
-  }
-
-  private static func cell(_ text: String) -> String {
-    text.replacing("|", with: "\\|").replacing("\n", with: " ").replacing("<", with: "&lt;")
   }
 }

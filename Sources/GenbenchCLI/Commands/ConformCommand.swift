@@ -1,5 +1,6 @@
 import Checkpoints
 import Conformance
+import ConformanceSelfTest
 import Foundation
 import GenBackend
 import Goldens
@@ -35,7 +36,7 @@ struct ConformCommand: Command {
 
   private let groups: Set<Check.Group>
   private let filter: String?
-  private let worlds: Set<Check.World>
+  private let environments: Set<EnvironmentKind>
   private let isSelfTest: Bool
   private let isList: Bool
   private let race: UInt64?
@@ -65,14 +66,14 @@ struct ConformCommand: Command {
         throw UsageError("The value '\(filter)' is invalid for '--filter <regex>': not a regular expression")
       }
     }
-    var worlds: Set<Check.World> = []
+    var environments: Set<EnvironmentKind> = []
     for name in values.list("over") {
-      guard let world = ["script": Check.World.scripted, "engine": .engine][name] else {
+      guard let environment = ["script": EnvironmentKind.scripted, "engine": .engine][name] else {
         throw UsageError("The value '\(name)' is invalid for '--over <list>': expected script or engine")
       }
-      worlds.insert(world)
+      environments.insert(environment)
     }
-    self.worlds = worlds.isEmpty ? Set(Check.World.allCases) : worlds
+    self.environments = environments.isEmpty ? Set(EnvironmentKind.allCases) : environments
     isSelfTest = values.flag("self-test") ?? false
     isList = values.flag("list") ?? false
     if let seed = values.string("race") {
@@ -98,7 +99,7 @@ struct ConformCommand: Command {
 
   func run(_ context: CommandContext) async throws -> ProgramExit {
     for path in outputs.values where !isSummary(path, context) { try OutputFile(path).check() }
-    let needsFixtures = groups.contains(.numerics) || worlds.contains(.engine)
+    let needsFixtures = groups.contains(.numerics) || environments.contains(.engine)
     let folder =
       needsFixtures && !isSelfTest
       ? try ModelLocation.fixtures(explicit: fixtures, environment: context.environment) : nil
@@ -107,9 +108,9 @@ struct ConformCommand: Command {
     if isList { return list(checks, context) }
 
     let known = try expectedFailures(checks)
-    var subjects: [Subject] = []
-    if worlds.contains(.scripted) { subjects += ConformSubjects.allScripted }
-    if worlds.contains(.engine), let folder {
+    var subjects: [AnySubject] = []
+    if environments.contains(.scripted) { subjects += ConformSubjects.allScripted }
+    if environments.contains(.engine), let folder {
       subjects += try ConformSubjects(backend: backend, fixtures: folder, makeBackend: context.makeBackend).allOverEngine()
     }
     subjects = subjects.filter { subject in checks.contains { $0.surface == subject.surface } }
@@ -145,7 +146,7 @@ struct ConformCommand: Command {
             .object([
               "id": .string(check.id), "statement": .string(check.statement), "level": .string(check.level.rawValue),
               "group": .string(check.group.rawValue),
-              "worlds": .array(check.worlds.map(\.rawValue).sorted().map { .string($0) }),
+              "worlds": .array(check.environments.map(\.rawValue).sorted().map { .string($0) }),
             ])
           }
         ).text())
@@ -174,21 +175,18 @@ struct ConformCommand: Command {
 
   // MARK: - Judging
 
-  private func judge(_ checks: [Check], _ subjects: [Subject], _ known: ExpectedFailures, _ context: CommandContext) async throws
+  private func judge(_ checks: [Check], _ subjects: [AnySubject], _ known: ExpectedFailures, _ context: CommandContext)
+    async throws
     -> ConformanceReport
   {
     let total = subjects.reduce(0) { sum, subject in sum + checks.count { $0.surface == subject.surface } }
     let display = ProgressDisplay("conform", total: total, console: context.console)
-    let runner = Runner(expected: known, raceSeed: race)
-    var results: [CheckResult] = []
-    for subject in subjects {
-      for check in checks where check.surface == subject.surface && !context.cancellation.isCancelled {
-        results.append(await runner.run(check, on: subject))
-        display.update(done: results.count, detail: check.id)
-      }
-    }
+    let done = Tally()
+    let results = await Runner(expected: known, raceSeed: race).run(
+      checks, on: subjects, isStopped: { context.cancellation.isCancelled },
+      onResult: { display.update(done: done.next(), detail: $0.id) })
     display.finish()
-    let info = worlds.contains(.engine) ? try await context.makeBackend(backend).info : nil
+    let info = environments.contains(.engine) ? try await context.makeBackend(backend).info : nil
     var facts = ["genbench": GenbenchCommandLine.version, "RunAnywhere": ConformSubjects.version]
     if let info {
       facts[info.name] = ([info.version] + info.details.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }).joined(

@@ -1,4 +1,5 @@
 import Foundation
+import Markup
 import Reporting
 import Running
 
@@ -203,7 +204,7 @@ struct HistoryQueryCommand: Command {
       encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
       context.console.print(String(decoding: try encoder.encode(objects), as: UTF8.self))
     } else if values.flag("csv") == true {
-      context.console.printRaw(CSVReport.table(columns, rows.map { $0.map { $0.string ?? "" } }))
+      context.console.printRaw(CSV.table([columns] + rows.map { $0.map { $0.string ?? "" } }))
     } else {
       var table = TextTable(columns.map { ($0, .left) })
       for row in rows { table.append(row.map { $0.string ?? "NULL" }) }

@@ -4,6 +4,7 @@ import Foundation
 import GenBackend
 import KernelContract
 import Kernels
+import Markup
 import Measurement
 import ReferenceEngine
 import Reporting
@@ -225,7 +226,7 @@ struct KernelSuite {
     let figure = Gnuplot.Figure(
       name: "kernels-roofline", data: blocks.joined(separator: "\n\n\n") + "\n",
       commands: """
-        set title \(Gnuplot.quoted(title))
+        set title \(GnuplotText.quoted(title))
         set xlabel 'FLOP per byte'
         set ylabel 'GFLOP/s (of the plain algorithm)'
         set logscale xy

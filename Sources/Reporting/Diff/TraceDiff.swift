@@ -1,4 +1,4 @@
-import Conformance
+import GenBackend
 public import Tensors
 
 /// Two traces of one request, entry by entry, in the order in which a pipeline makes them.
@@ -110,7 +110,7 @@ public enum TraceOrder {
   private enum Network { case text, unet, vae }
 
   private static func fixed(_ name: String) -> Rank? {
-    let (stage, step, text) = PipelineCase.rank(name)
+    let (stage, step, text) = TraceEntry.order(name)
     let isNamed =
       stage < 3 || name == "image" || name.hasPrefix("noise_pred.") || (name.hasPrefix("latents.") && name != "latents.init")
     guard isNamed else { return nil }
@@ -164,7 +164,7 @@ public enum TraceOrder {
 
   /// The part of the pipeline that makes an entry.
   static func stage(_ name: String) -> String {
-    if fixed(name) != nil { return PipelineCase.stage(of: name) }
+    if fixed(name) != nil { return TraceEntry.stage(of: name) }
     let (block, run) = split(name)
     switch network(block) {
     case .text: return "text encoder, block \(block)"

@@ -1,19 +1,19 @@
 import GenBackend
+import Markup
 
 /// A run as a long table: one line a sample of a quantity (RFC 4180).
 public enum CSVReport {
   /// The table with its header.
   public static func text(_ run: RunDocument) -> String {
-    var lines = ["run_id,case_id,side,subject,scenario,session,index,metric,unit,value"]
+    var rows = [["run_id", "case_id", "side", "subject", "scenario", "session", "index", "metric", "unit", "value"]]
     for runCase in run.cases {
       for metric in runCase.metrics {
         for (session, value) in metric.sessionMedians.enumerated() {
-          lines.append(
-            row([
-              run.runID, runCase.caseID, runCase.side ?? "", runCase.subject, runCase.scenario.rawValue, String(session),
-              "median",
-              metric.name.rawValue, metric.unit.rawValue, number(value),
-            ]))
+          rows.append([
+            run.runID, runCase.caseID, runCase.side ?? "", runCase.subject, runCase.scenario.rawValue, String(session),
+            "median",
+            metric.name.rawValue, metric.unit.rawValue, number(value),
+          ])
         }
       }
       for session in runCase.sessions {
@@ -26,33 +26,19 @@ public enum CSVReport {
           if let load = sample.loadNs { values.append((MetricName.loadWarm.rawValue, load)) }
           if let cancel = sample.cancelNs { values.append((MetricName.cancel.rawValue, cancel)) }
           for (name, value) in values {
-            lines.append(
-              row([
-                run.runID, runCase.caseID, runCase.side ?? "", runCase.subject, runCase.scenario.rawValue,
-                String(session.session),
-                String(sample.index), name, MetricUnit.nanoseconds.rawValue, String(value),
-              ]))
+            rows.append([
+              run.runID, runCase.caseID, runCase.side ?? "", runCase.subject, runCase.scenario.rawValue,
+              String(session.session),
+              String(sample.index), name, MetricUnit.nanoseconds.rawValue, String(value),
+            ])
           }
         }
       }
     }
-    return lines.joined(separator: "\r\n") + "\r\n"
-  }
-
-  /// Any table.
-  public static func table(_ columns: [String], _ rows: [[String]]) -> String {
-    ([columns] + rows).map(row).joined(separator: "\r\n") + "\r\n"
+    return CSV.table(rows)
   }
 
   private static func number(_ value: Double) -> String {
     value == value.rounded() && abs(value) < 1e15 ? String(Int64(value)) : String(value)
-  }
-
-  /// A line; cells with a comma, quote or line break are put in quotes.
-  static func row(_ cells: [String]) -> String {
-    cells.map { cell in
-      let needsQuotes = cell.unicodeScalars.contains { ",\"\r\n".unicodeScalars.contains($0) }
-      return needsQuotes ? "\"" + cell.replacing("\"", with: "\"\"") + "\"" : cell
-    }.joined(separator: ",")
   }
 }

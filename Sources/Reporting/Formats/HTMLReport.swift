@@ -1,6 +1,6 @@
-import Conformance
 public import Foundation
 import GenBackend
+import Markup
 import Measurement
 
 /// A run as one page: no script, no other file; light and dark.
@@ -57,15 +57,15 @@ public struct HTMLReport {
     var body: [String] = []
     body.append("<style>\(SVGChart.style)\(Self.style)</style>")
     body.append("<h1>genbench run</h1>")
-    body.append("<p class=\"dim\">\(XML.escaped(facts.joined(separator: " · ")))</p>")
+    body.append("<p class=\"dim\">\(XML.text(facts.joined(separator: " · ")))</p>")
     if !run.faults.isEmpty {
       body.append(
-        "<p class=\"fault\">FAULT INJECTED: \(XML.escaped(run.faults.joined(separator: "; "))). GENBENCH_FAULT made the engine slow or "
+        "<p class=\"fault\">FAULT INJECTED: \(XML.text(run.faults.joined(separator: "; "))). GENBENCH_FAULT made the engine slow or "
           + "wrong on purpose: these numbers say nothing about it.</p>")
     }
-    body.append("<p><strong>\(XML.escaped(MarkdownReport.headline(run)))</strong></p>")
+    body.append("<p><strong>\(XML.text(MarkdownReport.headline(run)))</strong></p>")
     body.append(summaryTable)
-    body.append("<ul class=\"dim\">\(notes.map { "<li>\(XML.escaped($0))</li>" }.joined())</ul>")
+    body.append("<ul class=\"dim\">\(notes.map { "<li>\(XML.text($0))</li>" }.joined())</ul>")
     if let comparison { body += section(of: comparison) }
     let stepped = run.cases.filter { runCase in runCase.sessions.contains { $0.samples.contains { !$0.stepsNs.isEmpty } } }
     if !stepped.isEmpty {
@@ -110,7 +110,7 @@ public struct HTMLReport {
     guard let metric = runCase.metric(name), let median = metric.summary.median else { return "<td class=\"n\">-</td>" }
     let spread = metric.summary.n > 1 ? metric.summary.mad : nil
     let text = metric.unit == .nanoseconds ? Units.duration(ns: median, spread: spread) : metric.unit.text(median)
-    return "<td class=\"n\">\(XML.escaped(text))</td>"
+    return "<td class=\"n\">\(XML.text(text))</td>"
   }
 
   private var summaryTable: String {
@@ -123,22 +123,22 @@ public struct HTMLReport {
     let head = columns.map { "<th class=\"c\">\($0.title)</th>" }.joined()
     let rows = run.cases.enumerated().map { index, runCase -> String in
       let kind = runCase.status == .pass ? (runCase.conformance?.result == .pass ? "pass" : "skip") : "fail"
-      return "<tr><td><a href=\"#case-\(index)\">\(XML.escaped(runCase.displayName))</a></td>"
+      return "<tr><td><a href=\"#case-\(index)\">\(XML.text(runCase.displayName))</a></td>"
         + columns.map { Self.cell(runCase, $0) }.joined()
-        + "<td class=\"\(kind)\">\(XML.escaped(RunTable.verdict(runCase)))</td></tr>"
+        + "<td class=\"\(kind)\">\(XML.text(RunTable.verdict(runCase)))</td></tr>"
     }
     return "<div class=\"scroll\"><table><tr><th>case</th>\(head)<th>verdict</th></tr>\(rows.joined())</table></div>"
   }
 
   private func section(of comparison: RunComparison) -> [String] {
-    var body = ["<h2>Against \(XML.escaped(comparison.base.name)): \(XML.escaped(comparison.headline))</h2>"]
+    var body = ["<h2>Against \(XML.text(comparison.base.name)): \(XML.text(comparison.headline))</h2>"]
     func line(_ row: MetricVerdict) -> String {
       """
-      <tr><td class="id">\(XML.escaped(row.caseID))</td><td>\(XML.escaped(row.metric?.rawValue ?? "-"))</td>\
-      <td class="n">\(XML.escaped(ComparisonTable.value(row.base, row)))</td>\
-      <td class="n">\(XML.escaped(ComparisonTable.value(row.candidate, row)))</td>\
+      <tr><td class="id">\(XML.text(row.caseID))</td><td>\(XML.text(row.metric?.rawValue ?? "-"))</td>\
+      <td class="n">\(XML.text(ComparisonTable.value(row.base, row)))</td>\
+      <td class="n">\(XML.text(ComparisonTable.value(row.candidate, row)))</td>\
       <td class="n">\(row.change.map { MetricPair.percent($0) } ?? "-")</td>\
-      <td class="verdict-\(row.verdict.rawValue)">\(row.verdict.rawValue.replacing("_", with: " "))</td><td class="dim">\(XML.escaped(row.clause))</td></tr>
+      <td class="verdict-\(row.verdict.rawValue)">\(row.verdict.rawValue.replacing("_", with: " "))</td><td class="dim">\(XML.text(row.clause))</td></tr>
       """
     }
     func table(_ rows: [MetricVerdict]) -> String {
@@ -151,7 +151,7 @@ public struct HTMLReport {
     if !calm.isEmpty { body.append("<details><summary>\(calm.count) unchanged</summary>\(table(calm))</details>") }
     if !comparison.environment.isEmpty {
       let items = comparison.environment.map {
-        "<li>\(XML.escaped("\($0.fact): \($0.base) → \($0.candidate)\($0.isDecisive ? " (decisive)" : "")"))</li>"
+        "<li>\(XML.text("\($0.fact): \($0.base) → \($0.candidate)\($0.isDecisive ? " (decisive)" : "")"))</li>"
       }
       body.append("<p>What differs around them:</p><ul class=\"dim\">\(items.joined())</ul>")
     }
@@ -189,10 +189,10 @@ public struct HTMLReport {
 
   private func section(of runCase: RunCase) -> [String] {
     let index = run.cases.firstIndex { $0.key == runCase.key && $0.side == runCase.side } ?? 0
-    var body = ["<h2 id=\"case-\(index)\">\(XML.escaped(runCase.displayName))</h2>"]
+    var body = ["<h2 id=\"case-\(index)\">\(XML.text(runCase.displayName))</h2>"]
     var words = ["\(runCase.subject)", "scenario \(runCase.scenario)", RunTable.verdict(runCase)]
     if let conformance = runCase.conformance { words.append("\(conformance.policy): \(conformance.detail)") }
-    body.append("<p class=\"dim\">\(XML.escaped(words.joined(separator: " · ")))</p>")
+    body.append("<p class=\"dim\">\(XML.text(words.joined(separator: " · ")))</p>")
     let budget = Self.budget(runCase)
     if !budget.isEmpty {
       body.append("<h3>Where the time goes (median request)</h3>")
@@ -227,7 +227,7 @@ public struct HTMLReport {
     let answers = runCase.sessions.first?.samples.prefix(6).compactMap { sample in sample.text.map { (sample.prompt, $0) } } ?? []
     if !answers.isEmpty {
       let items = answers.map { prompt, text in
-        "<li><strong>\(XML.escaped(prompt))</strong> \(XML.escaped(text.answer)) <span class=\"dim\">(\(text.newTokens) tokens, \(text.finishReason))</span></li>"
+        "<li><strong>\(XML.text(prompt))</strong> \(XML.text(text.answer)) <span class=\"dim\">(\(text.newTokens) tokens, \(text.finishReason))</span></li>"
       }
       body.append("<details><summary>Answers</summary><ul>\(items.joined())</ul></details>")
     }
@@ -253,7 +253,7 @@ public struct HTMLReport {
     body.append(SVGChart.lines(lines, x: "s", y: "memory", format: { "\(Units.significant($0)) MiB" }))
     if let peak = memory.peak(in: session.samples) {
       body.append(
-        "<p class=\"dim\">Largest reading: \(XML.escaped(Units.bytes(Double(peak.bytes)))) in \(XML.escaped(peak.stage)).</p>")
+        "<p class=\"dim\">Largest reading: \(XML.text(Units.bytes(Double(peak.bytes)))) in \(XML.text(peak.stage)).</p>")
     }
     return body
   }
@@ -261,8 +261,8 @@ public struct HTMLReport {
   private func metricTable(_ runCase: RunCase) -> String {
     let rows = runCase.metrics.map { metric -> String in
       let summary = metric.summary
-      func value(_ number: Double?) -> String { XML.escaped(metric.unit.text(number)) }
-      return "<tr><td class=\"id\">\(XML.escaped(metric.name.rawValue))</td><td class=\"n\">\(value(summary.median))</td>"
+      func value(_ number: Double?) -> String { XML.text(metric.unit.text(number)) }
+      return "<tr><td class=\"id\">\(XML.text(metric.name.rawValue))</td><td class=\"n\">\(value(summary.median))</td>"
         + "<td class=\"n\">\(summary.ci.map { "\(value($0.low)) to \(value($0.high))" } ?? "-")</td>"
         + "<td class=\"n\">\(value(summary.mad))</td><td class=\"n\">\(value(summary.min))</td><td class=\"n\">\(value(summary.max))</td>"
         + "<td class=\"n\">\(value(summary.percentiles["90"]))</td><td class=\"n\">\(value(summary.percentiles["99"]))</td>"
@@ -284,14 +284,14 @@ public struct HTMLReport {
       let prompt = prompts[artifact] ?? artifact
       if let pair = pair(runCase, artifact) {
         let images = [("this run", pair.candidate), ("base", pair.base)].map {
-          "<img src=\"\(source($0.1))\" alt=\"\(XML.escaped("\($0.0): \(prompt)"))\">"
+          "<img src=\"\(source($0.1))\" alt=\"\(XML.attribute("\($0.0): \(prompt)"))\">"
         }
         let difference = pair.difference.map { "<img src=\"\(source($0))\" alt=\"difference\">" } ?? ""
         pairs.append(
-          "<figure>\(images.joined())\(difference)<figcaption>\(XML.escaped("\(prompt): \(pair.text)"))</figcaption></figure>")
+          "<figure>\(images.joined())\(difference)<figcaption>\(XML.text("\(prompt): \(pair.text)"))</figcaption></figure>")
       } else if let data = thumbnail(artifact) {
         singles.append(
-          "<figure><img src=\"\(source(data))\" alt=\"\(XML.escaped(prompt))\"><figcaption>\(XML.escaped(prompt))</figcaption></figure>"
+          "<figure><img src=\"\(source(data))\" alt=\"\(XML.attribute(prompt))\"><figcaption>\(XML.text(prompt))</figcaption></figure>"
         )
       }
     }
@@ -313,8 +313,8 @@ public struct HTMLReport {
     let config = run.config.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value)" }.joined(separator: "\n")
     return [
       "<h2>Settings and machine</h2>",
-      "<details><summary>Command and settings</summary><pre>\(XML.escaped(run.command.joined(separator: " ")))\n\n\(XML.escaped(config))</pre></details>",
-      "<details><summary>Environment</summary><pre>\(XML.escaped(environment))</pre></details>",
+      "<details><summary>Command and settings</summary><pre>\(XML.text(run.command.joined(separator: " ")))\n\n\(XML.text(config))</pre></details>",
+      "<details><summary>Environment</summary><pre>\(XML.text(environment))</pre></details>",
     ]
   }
 }

@@ -1,4 +1,4 @@
-import Conformance
+import Markup
 import Measurement
 
 /// A run or a comparison as JUnit XML: one suite a subject, one test a case.
@@ -65,8 +65,8 @@ public enum JUnitReport {
       if let cpu = run.environment.cpu.model { properties.append(property("cpu", cpu)) }
       let host = run.environment.machineName ?? "unknown"
       return """
-          <testsuite name="\(XML.escaped(name))" tests="\(tests)" failures="\(failures)" errors="\(errors)" skipped="\(skipped)" \
-        time="\(decimal(seconds))" timestamp="\(XML.escaped(String(run.createdAt.prefix(19))))" hostname="\(XML.escaped(host))">
+          <testsuite name="\(XML.attribute(name))" tests="\(tests)" failures="\(failures)" errors="\(errors)" skipped="\(skipped)" \
+        time="\(decimal(seconds))" timestamp="\(XML.attribute(String(run.createdAt.prefix(19))))" hostname="\(XML.attribute(host))">
             <properties>
         \(properties.map { "      " + $0 }.joined(separator: "\n"))
             </properties>
@@ -98,7 +98,7 @@ public enum JUnitReport {
         inner.append(tag("failure", "conformance", reason))
       case .incomplete:
         skipped += 1
-        inner.append("    <skipped message=\"\(XML.escaped(reason))\"/>")
+        inner.append("    <skipped message=\"\(XML.attribute(reason))\"/>")
       case .pass:
         let worse = rows.filter { $0.verdict == .regressed }
         if !worse.isEmpty {
@@ -109,11 +109,11 @@ public enum JUnitReport {
       }
       let other = rows.filter { $0.verdict == .inconclusive || $0.verdict == .notComparable || $0.verdict == .improved }
       var said = other.map { "\($0.metric?.rawValue ?? "case"): \($0.verdict.rawValue): \($0.clause)" }
-      said.append("reproduce: \(run.command.map(JobFile.shell).joined(separator: " "))")
-      inner.append("    <system-out>\(XML.escaped(said.joined(separator: "\n")))</system-out>")
+      said.append("reproduce: \(Shell.command(run.command))")
+      inner.append("    <system-out>\(XML.text(said.joined(separator: "\n")))</system-out>")
       cases.append(
         """
-          <testcase classname="\(XML.escaped("\(name).\(family)"))" name="\(XML.escaped(runCase.displayName))" time="\(decimal(time))">
+          <testcase classname="\(XML.attribute("\(name).\(family)"))" name="\(XML.attribute(runCase.displayName))" time="\(decimal(time))">
         \(inner.joined(separator: "\n"))
           </testcase>
         """)
@@ -124,7 +124,7 @@ public enum JUnitReport {
       failures += 1
       cases.append(
         """
-          <testcase classname="missing" name="\(XML.escaped(row.caseID))" time="0">
+          <testcase classname="missing" name="\(XML.attribute(row.caseID))" time="0">
         \(tag("failure", "missing", row.clause))
           </testcase>
         """)
@@ -132,11 +132,11 @@ public enum JUnitReport {
 
     private func tag(_ element: String, _ type: String, _ text: String) -> String {
       let first = text.split(separator: "\n").first.map(String.init) ?? ""
-      return "    <\(element) type=\"\(type)\" message=\"\(XML.escaped(first))\">\(XML.escaped(text))</\(element)>"
+      return "    <\(element) type=\"\(type)\" message=\"\(XML.attribute(first))\">\(XML.text(text))</\(element)>"
     }
 
     private func property(_ name: String, _ value: String) -> String {
-      "<property name=\"\(XML.escaped(name))\" value=\"\(XML.escaped(value))\"/>"
+      "<property name=\"\(XML.attribute(name))\" value=\"\(XML.attribute(value))\"/>"
     }
 
     private func decimal(_ value: Double) -> String { value == 0 ? "0" : Units.significant(value, digits: 6) }

@@ -1,3 +1,4 @@
+import Markup
 import Measurement
 
 /// A run as Markdown for a pull request or a step's summary: the table, and the details folded away.
@@ -46,7 +47,6 @@ public enum MarkdownReport {
           ? "-" : "\(summary.outliersMild) mild, \(summary.outliersSevere) severe",
       ])
     }
-    let title = runCase.displayName.replacing("&", with: "&amp;").replacing("<", with: "&lt;")
-    return "\n<details><summary>\(title)</summary>\n\n\(table.markdown)\n\n</details>\n"
+    return "\n<details><summary>\(XML.text(runCase.displayName))</summary>\n\n\(table.markdown)\n\n</details>\n"
   }
 }

@@ -1,5 +1,5 @@
-import Conformance
 import Foundation
+import Markup
 import Measurement
 
 /// Small charts as inline SVG; colours follow the page's light or dark scheme.
@@ -58,12 +58,12 @@ enum SVGChart {
       parts.append(
         "<line class=\"axis\" x1=\"\(left)\" x2=\"\(width - 12)\" y1=\"\(number(py(tick)))\" y2=\"\(number(py(tick)))\"/>")
       parts.append(
-        "<text x=\"\(left - 6)\" y=\"\(number(py(tick) + 4))\" text-anchor=\"end\">\(XML.escaped(format(tick)))</text>")
+        "<text x=\"\(left - 6)\" y=\"\(number(py(tick) + 4))\" text-anchor=\"end\">\(XML.text(format(tick)))</text>")
     }
     for tick in ticks(firstX, lastX) where tick >= firstX && tick <= lastX {
       if whole, tick != tick.rounded() { continue }
       parts.append(
-        "<text x=\"\(number(px(tick)))\" y=\"\(height - bottom + 16)\" text-anchor=\"middle\">\(tick == tick.rounded() ? String(Int(tick)) : XML.escaped(Units.significant(tick)))</text>"
+        "<text x=\"\(number(px(tick)))\" y=\"\(height - bottom + 16)\" text-anchor=\"middle\">\(tick == tick.rounded() ? String(Int(tick)) : XML.text(Units.significant(tick)))</text>"
       )
     }
     for (index, line) in series.enumerated() {
@@ -82,10 +82,10 @@ enum SVGChart {
         parts.append("<polyline points=\"\(path)\" fill=\"none\" stroke=\"\(colour)\" stroke-width=\"1.8\"/>")
       }
     }
-    parts.append("<text x=\"\(width - 12)\" y=\"\(height - 4)\" text-anchor=\"end\">\(XML.escaped(xLabel))</text>")
+    parts.append("<text x=\"\(width - 12)\" y=\"\(height - 4)\" text-anchor=\"end\">\(XML.text(xLabel))</text>")
     let legend = series.count < 2 ? "" : legend(series.map(\.name))
     return """
-      <svg viewBox="0 0 \(Int(width)) \(Int(height))" width="\(Int(width))" role="img" aria-label="\(XML.escaped(yLabel))">\(parts.joined())</svg>\(legend)
+      <svg viewBox="0 0 \(Int(width)) \(Int(height))" width="\(Int(width))" role="img" aria-label="\(XML.attribute(yLabel))">\(parts.joined())</svg>\(legend)
       """
   }
 
@@ -100,7 +100,7 @@ enum SVGChart {
       let length = part.value / total * width
       shapes.append(
         "<rect x=\"\(number(x))\" y=\"0\" width=\"\(String(format: "%.2f", length))\" height=\"22\" fill=\"\(colour(index))\">"
-          + "<title>\(XML.escaped(part.name)): \(XML.escaped(format(part.value)))</title></rect>")
+          + "<title>\(XML.text(part.name)): \(XML.text(format(part.value)))</title></rect>")
       x += length
     }
     let words = parts.map { "\($0.name) \(format($0.value)) (\(Units.significant($0.value / total * 100, digits: 2)) %)" }
@@ -110,7 +110,7 @@ enum SVGChart {
   }
 
   static func legend(_ names: [String]) -> String {
-    let items = names.enumerated().map { "<i style=\"background:\(colour($0.offset))\"></i>\(XML.escaped($0.element))" }
+    let items = names.enumerated().map { "<i style=\"background:\(colour($0.offset))\"></i>\(XML.text($0.element))" }
     return "<p class=\"legend\">\(items.joined())</p>"
   }
 }

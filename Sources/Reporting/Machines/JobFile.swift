@@ -1,3 +1,5 @@
+import Markup
+
 /// The job files that run a plan in parts on many machines; they're printed, never submitted.
 public struct JobFile: Sendable {
   /// What runs the parts.
@@ -54,30 +56,8 @@ public struct JobFile: Sendable {
     }
   }
 
-  /// A word that a POSIX shell reads as it is.
-  static func shell(_ word: String) -> String {
-    let plain = word.unicodeScalars.allSatisfy { scalar in
-      scalar.isASCII && (scalar.properties.isAlphabetic || "0123456789-_=+./:,%@".unicodeScalars.contains(scalar))
-    }
-    return plain && !word.isEmpty ? word : "'" + word.replacing("'", with: "'\\''") + "'"
-  }
-
-  /// A text that YAML reads as it is.
-  static func yaml(_ text: String) -> String {
-    var quoted = "\""
-    for scalar in text.unicodeScalars {
-      switch scalar {
-      case "\"": quoted += "\\\""
-      case "\\": quoted += "\\\\"
-      case "\n": quoted += "\\n"
-      default: quoted.unicodeScalars.append(scalar)
-      }
-    }
-    return quoted + "\""
-  }
-
-  private var options: String { words.map(Self.shell).joined(separator: " ") }
-  private var partFolder: String { Self.shell(out) + "-parts" }
+  private var options: String { Shell.command(words) }
+  private var partFolder: String { Shell.word(out) + "-parts" }
   private var mergeOptions: String { (1...shards).map { "--merge \(partFolder)/\($0)" }.joined(separator: " ") }
 
   private var slurm: String {
@@ -92,23 +72,18 @@ public struct JobFile: Sendable {
 
     array=$(sbatch --parsable --job-name=genbench --array=1-\(shards) --output="$parts/%a.log" ${SBATCH_ARGS:-} <<JOB
     #!/bin/bash
-    exec "$genbench" run --shard "\\$SLURM_ARRAY_TASK_ID/\(shards)" --out "$parts/\\$SLURM_ARRAY_TASK_ID" \(heredoc(options))
+    exec "$genbench" run --shard "\\$SLURM_ARRAY_TASK_ID/\(shards)" --out "$parts/\\$SLURM_ARRAY_TASK_ID" \(Shell.hereDocument(options))
     JOB
     )
     merge=$(sbatch --parsable --job-name=genbench-merge --dependency="afterok:$array" --kill-on-invalid-dep=yes \\
       --output="$parts/merge.log" ${SBATCH_ARGS:-} <<JOB
     #!/bin/bash
-    exec "$genbench" run --out \(heredoc(Self.shell(out))) \(heredoc(mergeOptions))
+    exec "$genbench" run --out \(Shell.hereDocument(Shell.word(out))) \(Shell.hereDocument(mergeOptions))
     JOB
     )
     echo "array $array, merge $merge"
 
     """
-  }
-
-  /// Text within a here-document whose variables are expanded.
-  private func heredoc(_ text: String) -> String {
-    text.replacing("\\", with: "\\\\").replacing("$", with: "\\$").replacing("`", with: "\\`")
   }
 
   private var parallel: String {
@@ -121,7 +96,7 @@ public struct JobFile: Sendable {
     mkdir -p "$parts"
     parallel --quote --will-cite --jobs 1 --joblog "$parts/joblog" --resume-failed ${PARALLEL_ARGS:-} \\
       "$genbench" run --shard {}/\(shards) --out "$parts"/{} \(options) ::: $(seq \(shards))
-    "$genbench" run --out \(Self.shell(out)) \(mergeOptions)
+    "$genbench" run --out \(Shell.word(out)) \(mergeOptions)
 
     """
   }
@@ -129,7 +104,7 @@ public struct JobFile: Sendable {
   private var kubernetes: String {
     let arguments =
       ["exec genbench run --shard auto --out /results/$JOB_COMPLETION_INDEX \(options)".trimmingEnd()]
-      .map(Self.yaml).joined(separator: ", ")
+      .map(YAML.string).joined(separator: ", ")
     return """
       # \(shards) parts as an Indexed Job. Name your image, and a volume that all parts and the merge can write to.
       # Merge when it's complete: genbench run --out merged \((0..<shards).map { "--merge /results/\($0)" }.joined(separator: " "))
@@ -191,7 +166,7 @@ public struct JobFile: Sendable {
           steps:
             - uses: actions/checkout@v4
             - run: scripts/bootstrap.sh && swift build -c release && echo "$PWD/.build/release" >> "$GITHUB_PATH" # build
-            - run: \(Self.yaml(command))
+            - run: \(YAML.string(command))
             - uses: actions/upload-artifact@v4
               if: always()
               with:

@@ -1,5 +1,6 @@
 import Foundation
 import GenBackend
+import Markup
 import Measurement
 
 /// Figures of several runs: side by side, over time, against the machine.
@@ -26,17 +27,19 @@ public enum ComparisonFigures {
     guard !rows.isEmpty else { return nil }
     let unit = candidate.cases.lazy.compactMap { $0.metric(metric)?.unit }.first?.figureLabel ?? ""
     return Gnuplot.Figure(
-      name: "compare", data: (["# case, base, low, high, candidate, low, high (\(unit))"] + rows).joined(separator: "\n") + "\n",
+      name: "compare",
+      data: (["# case, base, low, high, candidate, low, high (\(GnuplotText.comment(unit)))"] + rows).joined(separator: "\n")
+        + "\n",
       commands: """
-        set title \(Gnuplot.quoted("\(metric): median and 95 % interval"))
-        set ylabel \(Gnuplot.quoted(unit))
+        set title \(GnuplotText.quoted("\(metric): median and 95 % interval"))
+        set ylabel \(GnuplotText.quoted(unit))
         set yrange [0:*]
         set xrange [-0.6:\(PlotStyle.number(Double(rows.count) - 0.4))]
         set boxwidth 0.36
         set style fill solid 0.75 noborder
         set xtics (\(ticks.joined(separator: ", "))) rotate by -20 noenhanced
-        plot 'compare.dat' using ($1-0.2):2 with boxes lc rgb \(PlotStyle.colour(0)) title \(Gnuplot.quoted(names.0)), \\
-          'compare.dat' using ($1+0.2):5 with boxes lc rgb \(PlotStyle.colour(1)) title \(Gnuplot.quoted(names.1)), \\
+        plot 'compare.dat' using ($1-0.2):2 with boxes lc rgb \(PlotStyle.colour(0)) title \(GnuplotText.quoted(names.0)), \\
+          'compare.dat' using ($1+0.2):5 with boxes lc rgb \(PlotStyle.colour(1)) title \(GnuplotText.quoted(names.1)), \\
           'compare.dat' using ($1-0.2):2:3:4 with yerrorbars pt 0 lw 1.5 lc rgb '#333333' notitle, \\
           'compare.dat' using ($1+0.2):5:6:7 with yerrorbars pt 0 lw 1.5 lc rgb '#333333' notitle
         """)
@@ -63,7 +66,7 @@ public enum ComparisonFigures {
         ]
         .map(PlotStyle.number).joined(separator: " ")
       }
-      blocks.append((["# \(PlotStyle.oneLine(trend.caseID)): run, median, low, high"] + lines).joined(separator: "\n"))
+      blocks.append((["# \(GnuplotText.comment(trend.caseID)): run, median, low, high"] + lines).joined(separator: "\n"))
       let colour = PlotStyle.colour(index)
       plots.append(
         "'trend.dat' index \(index) using 1:3:4 with filledcurves fill transparent solid 0.18 noborder lc rgb \(colour) notitle")
@@ -71,14 +74,15 @@ public enum ComparisonFigures {
         trends.contains { $0.caseID == trend.caseID && $0.machine != trend.machine }
         ? "\(trend.caseID) on \(trend.machine)" : trend.caseID
       plots.append(
-        "'trend.dat' index \(index) using 1:2 with linespoints pt 7 ps 0.6 lw 2 lc rgb \(colour) title \(Gnuplot.quoted(title))")
+        "'trend.dat' index \(index) using 1:2 with linespoints pt 7 ps 0.6 lw 2 lc rgb \(colour) title \(GnuplotText.quoted(title))"
+      )
       for change in trend.changes {
         guard let x = places[change.runID] else { continue }
         let at = PlotStyle.number(x - 0.5)
         marks.append("set arrow from \(at), graph 0 to \(at), graph 1 nohead dt 2 lc rgb \(colour)")
         let text = "\(MetricPair.percent(change.change)) \(change.commit.map { String($0.prefix(8)) } ?? "")"
         marks.append(
-          "set label \(Gnuplot.quoted(text)) at \(at), graph \(PlotStyle.number(0.97 - 0.05 * Double(index % 8))) offset 0.5,0 font ',9' noenhanced"
+          "set label \(GnuplotText.quoted(text)) at \(at), graph \(PlotStyle.number(0.97 - 0.05 * Double(index % 8))) offset 0.5,0 font ',9' noenhanced"
         )
       }
     }
@@ -92,9 +96,9 @@ public enum ComparisonFigures {
     return Gnuplot.Figure(
       name: "trend", data: blocks.joined(separator: "\n\n\n") + "\n",
       commands: """
-        set title \(Gnuplot.quoted("\(first.metric) over time: median and 95 % interval; dashed lines mark changes of level"))
+        set title \(GnuplotText.quoted("\(first.metric) over time: median and 95 % interval; dashed lines mark changes of level"))
         set xlabel 'run'
-        set ylabel \(Gnuplot.quoted(first.unit.figureLabel))
+        set ylabel \(GnuplotText.quoted(first.unit.figureLabel))
         set yrange [0:*]
         set xrange [0.5:\(PlotStyle.number(Double(runs.count) + 0.5))]
         set xtics (\(ticks.joined(separator: ", "))) rotate by -30
@@ -116,16 +120,17 @@ public enum ComparisonFigures {
         guard let (ns, passes) = time(of: stage, in: runCase), work.bytes > 0, work.flop > 0, ns > 0 else { continue }
         let rate = work.flop * passes / ns
         let intensity = work.flop / work.bytes
-        lines.append("\(PlotStyle.number(intensity)) \(PlotStyle.number(rate)) \"\(stage)\"")
+        lines.append("\(PlotStyle.number(intensity)) \(PlotStyle.number(rate)) \(GnuplotText.dataString(stage))")
         intensities.append(intensity)
         rates.append(rate)
       }
       if lines.isEmpty { continue }
       let index = blocks.count
-      blocks.append((["# \(PlotStyle.oneLine(runCase.displayName)): FLOP/byte, GFLOP/s, stage"] + lines).joined(separator: "\n"))
+      blocks.append(
+        (["# \(GnuplotText.comment(runCase.displayName)): FLOP/byte, GFLOP/s, stage"] + lines).joined(separator: "\n"))
       let colour = PlotStyle.colour(index)
       plots.append(
-        "'roofline.dat' index \(index) using 1:2 with points pt 7 ps 1.2 lc rgb \(colour) title \(Gnuplot.quoted(runCase.displayName))"
+        "'roofline.dat' index \(index) using 1:2 with points pt 7 ps 1.2 lc rgb \(colour) title \(GnuplotText.quoted(runCase.displayName))"
       )
       plots.append("'roofline.dat' index \(index) using 1:2:3 with labels left offset 0.8,0.3 font ',9' tc rgb \(colour) notitle")
     }
@@ -135,7 +140,7 @@ public enum ComparisonFigures {
     return Gnuplot.Figure(
       name: "roofline", data: blocks.joined(separator: "\n\n\n") + "\n",
       commands: """
-        set title \(Gnuplot.quoted("Roofline: this machine's matrix product reaches \(Units.significant(probe.gigaflopsF32)) GFLOP/s, its copy \(Units.significant(probe.memoryGigabytesPerSecond)) GB/s"))
+        set title \(GnuplotText.quoted("Roofline: this machine's matrix product reaches \(Units.significant(probe.gigaflopsF32)) GFLOP/s, its copy \(Units.significant(probe.memoryGigabytesPerSecond)) GB/s"))
         set xlabel 'FLOP per byte'
         set ylabel 'GFLOP/s'
         set logscale xy

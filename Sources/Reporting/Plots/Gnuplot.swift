@@ -96,12 +96,6 @@ public enum Gnuplot {
     }
   }
 
-  /// Text as a gnuplot string: single quotes, within which only the quote itself is special.
-  public static func quoted(_ text: String) -> String {
-    let plain = text.map { $0.isNewline ? " " : $0 }.filter { !$0.unicodeScalars.contains { $0.value < 32 } }
-    return "'" + String(plain).replacing("'", with: "''") + "'"
-  }
-
   /// The gnuplot of the search path, or of `GENBENCH_GNUPLOT`; nil when there's none.
   public static func executable(environment: [String: String]) -> URL? {
     if let named = environment["GENBENCH_GNUPLOT"] {

@@ -1,4 +1,5 @@
 import Foundation
+import Markup
 import Measurement
 
 /// The figures of a run.
@@ -13,7 +14,7 @@ public enum RunFigures {
       let count = samples.map(\.count).max() ?? 0
       if count == 0 { continue }
       longest = max(longest, count)
-      var lines = ["# \(PlotStyle.oneLine(runCase.displayName)): step, median ms, 10th percentile, 90th percentile"]
+      var lines = ["# \(GnuplotText.comment(runCase.displayName)): step, median ms, 10th percentile, 90th percentile"]
       for step in 0..<count {
         let values = samples.compactMap { $0.indices.contains(step) ? Double($0[step]) / 1e6 : nil }
         guard let median = Statistics.median(values), let low = Statistics.quantile(values, 0.1),
@@ -27,7 +28,7 @@ public enum RunFigures {
         "'steps.dat' index \(index) using 1:3:4 with filledcurves fill transparent solid 0.15 noborder lc rgb \(rgb) notitle")
       plots.append(
         "'steps.dat' index \(index) using 1:2 with linespoints pt 7 ps 0.5 lw 2 lc rgb \(rgb) "
-          + "title \(Gnuplot.quoted(runCase.displayName))")
+          + "title \(GnuplotText.quoted(runCase.displayName))")
       blocks.append(lines.joined(separator: "\n"))
     }
     if blocks.isEmpty { return nil }
@@ -64,17 +65,17 @@ public enum RunFigures {
         if labelled.map({ offset - $0 > whole * 0.02 }) ?? true {
           labelled = offset
           marks.append(
-            "set label \(Gnuplot.quoted(runCase.displayName)) at \(PlotStyle.number(offset)), graph 0.98 right rotate by 90 offset 0.6,0 font ',8' noenhanced"
+            "set label \(GnuplotText.quoted(runCase.displayName)) at \(PlotStyle.number(offset)), graph 0.98 right rotate by 90 offset 0.6,0 font ',8' noenhanced"
           )
         }
-        rows.append("# \(PlotStyle.oneLine(runCase.displayName))")
+        rows.append("# \(GnuplotText.comment(runCase.displayName))")
         for (index, time) in memory.tNs.enumerated() {
           let values = [memory.rssBytes[index], memory.anonymousBytes[index], memory.mappedBytes[index]]
           let cells = values.map { $0.map { PlotStyle.number(Double($0) / 1_048_576) } ?? "nan" }
           rows.append("\(PlotStyle.number(offset + Double(time) / 1e9)) \(cells.joined(separator: " "))")
         }
         for (column, title, colourIndex) in columns {
-          let name = blockCount == 0 ? "title \(Gnuplot.quoted(title))" : "notitle"
+          let name = blockCount == 0 ? "title \(GnuplotText.quoted(title))" : "notitle"
           plots.append(
             "'memory.dat' index \(blockCount) using 1:\(column) with lines lw 2 lc rgb \(PlotStyle.colour(colourIndex)) \(name)"
           )

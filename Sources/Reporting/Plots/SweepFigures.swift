@@ -1,3 +1,4 @@
+import Markup
 import Measurement
 
 /// Figures over a setting that was swept.
@@ -91,11 +92,11 @@ public enum SweepFigures {
         [point.x, point.median / 1e6, point.low / 1e6, point.high / 1e6].map(PlotStyle.number).joined(separator: " ")
       }
       blocks.append(
-        (["# \(PlotStyle.oneLine(curve.name)): \(axis.label), median ms, low ms, high ms"] + lines).joined(separator: "\n"))
+        (["# \(GnuplotText.comment(curve.name)): \(axis.label), median ms, low ms, high ms"] + lines).joined(separator: "\n"))
       let colour = PlotStyle.colour(index)
       plots.append("'latency.dat' index \(index) using 1:2:3:4 with yerrorbars pt 7 ps 0.8 lw 1.5 lc rgb \(colour) notitle")
       plots.append(
-        "'latency.dat' index \(index) using 1:2 with lines lw 2 lc rgb \(colour) title \(Gnuplot.quoted(curve.name))")
+        "'latency.dat' index \(index) using 1:2 with lines lw 2 lc rgb \(colour) title \(GnuplotText.quoted(curve.name))")
     }
     let ticks = Set(curves.flatMap { $0.points.map(\.x) }).sorted()
     let names = axis == .size ? sizeNames(runs) : [:]
@@ -103,8 +104,8 @@ public enum SweepFigures {
     return Gnuplot.Figure(
       name: "latency", data: blocks.joined(separator: "\n\n\n") + "\n",
       commands: """
-        set title \(Gnuplot.quoted("Time of a request against \(axis.label): median, 95 % interval of 5 sessions or more, else ± MAD"))
-        set xlabel \(Gnuplot.quoted(axis.label))
+        set title \(GnuplotText.quoted("Time of a request against \(axis.label): median, 95 % interval of 5 sessions or more, else ± MAD"))
+        set xlabel \(GnuplotText.quoted(axis.label))
         set ylabel 'ms'
         set yrange [0:*]
         set offsets graph 0.03, graph 0.03, graph 0.05, 0
@@ -135,10 +136,11 @@ public enum SweepFigures {
         [point.x, first.median / point.median * first.x, first.median / point.high * first.x, first.median / point.low * first.x]
           .map(PlotStyle.number).joined(separator: " ")
       }
-      blocks.append((["# \(PlotStyle.oneLine(curve.name)): threads, speed-up, low, high"] + lines).joined(separator: "\n"))
+      blocks.append((["# \(GnuplotText.comment(curve.name)): threads, speed-up, low, high"] + lines).joined(separator: "\n"))
       let colour = PlotStyle.colour(index)
       plots.append("'scaling.dat' index \(index) using 1:2:3:4 with yerrorbars pt 7 ps 0.8 lw 1.5 lc rgb \(colour) notitle")
-      plots.append("'scaling.dat' index \(index) using 1:2 with lines lw 2 lc rgb \(colour) title \(Gnuplot.quoted(curve.name))")
+      plots.append(
+        "'scaling.dat' index \(index) using 1:2 with lines lw 2 lc rgb \(colour) title \(GnuplotText.quoted(curve.name))")
     }
     let most = curves.flatMap { $0.points.map(\.x) }.max() ?? 1
     return Gnuplot.Figure(
@@ -166,9 +168,9 @@ public enum SweepFigures {
         "\(minute + 1) \(value.map { PlotStyle.number($0 / 1e6) } ?? "nan")"
       }
       let index = blocks.count
-      blocks.append((["# \(PlotStyle.oneLine(runCase.displayName)): minute, median ms"] + lines).joined(separator: "\n"))
+      blocks.append((["# \(GnuplotText.comment(runCase.displayName)): minute, median ms"] + lines).joined(separator: "\n"))
       plots.append(
-        "'sustained.dat' index \(index) using 1:2 with linespoints pt 7 ps 0.7 lw 2 lc rgb \(PlotStyle.colour(index)) title \(Gnuplot.quoted(runCase.displayName))"
+        "'sustained.dat' index \(index) using 1:2 with linespoints pt 7 ps 0.7 lw 2 lc rgb \(PlotStyle.colour(index)) title \(GnuplotText.quoted(runCase.displayName))"
       )
       if let onset = record.onsetNs {
         let x = PlotStyle.number(Double(onset) / 60e9 + 1)

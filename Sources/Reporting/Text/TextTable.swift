@@ -1,3 +1,5 @@
+import Markup
+
 /// Rows and columns as aligned text, which is a Markdown table too.
 public struct TextTable: Sendable, Hashable {
   /// Where a column's text stands.
@@ -22,7 +24,7 @@ public struct TextTable: Sendable, Hashable {
 
   /// The table with a line below its titles; every line begins and ends with a bar.
   public var markdown: String {
-    let cells = ([titles] + rows).map { $0.map { $0.replacing("|", with: "\\|").replacing("\n", with: " ") } }
+    let cells = ([titles] + rows).map { $0.map(Markdown.text) }
     let widths = titles.indices.map { column in max(3, cells.map { $0[column].count }.max() ?? 0) }
     func line(_ row: [String]) -> String {
       "| " + titles.indices.map { pad(row[$0], to: widths[$0], alignments[$0]) }.joined(separator: " | ") + " |"

@@ -1,6 +1,7 @@
 import Foundation
 public import GenBackend
 import Imaging
+public import ModelRegistry
 public import Tensors
 
 /// A loaded diffusion model and the one generation that may run on it.
@@ -13,9 +14,12 @@ public final class DiffusionSession: Sendable {
     var id: String
     var name: String
     var configuration: DiffusionConfiguration
+    /// Keeps its files from being deleted.
+    var lease: ModelLease?
   }
 
   private let backend: any GenBackend
+  private let registry: ModelRegistry?
   private let nowNs: @Sendable () -> UInt64
   private let occupancy = ModelOccupancy<Model, DiffusionRun>(generating: "an image is being generated")
 
@@ -23,9 +27,14 @@ public final class DiffusionSession: Sendable {
   ///
   /// - Parameters:
   ///   - backend: The engine.
+  ///   - registry: Where models may be registered, whose files then aren't deleted while they're loaded.
   ///   - clock: Nanoseconds of a clock that never goes back; for tests.
-  public init(backend: any GenBackend, clock: @escaping @Sendable () -> UInt64 = { MonotonicTime.nanoseconds() }) {
+  public init(
+    backend: any GenBackend, registry: ModelRegistry? = nil,
+    clock: @escaping @Sendable () -> UInt64 = { MonotonicTime.nanoseconds() }
+  ) {
     self.backend = backend
+    self.registry = registry
     nowNs = clock
   }
 
@@ -50,13 +59,14 @@ public final class DiffusionSession: Sendable {
   /// When it fails, everything stays as it was: the old model, if there was one, can still be used. Both are in memory for
   /// a moment; call ``unload()`` first where that's too much.
   ///
-  /// - Throws: ``SDKError``: `modelNotFound`, `modelLoadFailed` (a checker that is asked for and absent, a missing part),
+  /// - Throws: ``SDKError``: `modelNotFound`, `storageFailed` when the registry can't be read, `modelLoadFailed` (a checker that is asked for and absent, a missing part),
   ///   `outOfMemory`, `busy`, `cancelled`.
   public func load(modelPath: String, modelId: String, modelName: String, configuration: DiffusionConfiguration) async throws {
     let token = CancellationToken()
     try occupancy.claim(.loading)
     defer { occupancy.release() }
     do {
+      let lease = try lease(modelId)
       let request = LoadRequest(
         path: ModelFolder.resolve(modelPath), variant: configuration.modelVariant.rawValue,
         safety: configuration.enableSafetyChecker ? .required : .off, reduceMemory: configuration.reduceMemory)
@@ -72,10 +82,18 @@ public final class DiffusionSession: Sendable {
         await backend.unload(info.id)
         throw error
       }
-      let model = Model(info: info, id: modelId, name: modelName, configuration: configuration)
+      let model = Model(info: info, id: modelId, name: modelName, configuration: configuration, lease: lease)
       if let old = occupancy.replace(by: model), old.info.id != info.id { await backend.unload(old.info.id) }
     } catch {
       throw SDKError(translating: error)
+    }
+  }
+
+  /// The hold on a model's files; nil for one that isn't registered, whose files nobody deletes there.
+  private func lease(_ id: String) throws(RegistryError) -> ModelLease? {
+    do { return try registry?.lease(id) } catch {
+      if error.code == .modelNotFound { return nil }
+      throw error
     }
   }
 

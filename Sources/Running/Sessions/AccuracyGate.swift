@@ -1,5 +1,4 @@
 import Checkpoints
-import Conformance
 import Foundation
 import GenBackend
 import Goldens
@@ -27,7 +26,7 @@ struct AccuracyGate {
       return try await judgeByGolden()
     } catch let error as BackendError where error.code == .cancelled {
       throw error
-    } catch let failure as CheckFailure {
+    } catch let failure as GoldenMismatch {
       return Conformance(.fail, policy: policy, detail: "\(failure.seen); expected \(failure.expected)")
     } catch {
       return Conformance(.fail, policy: policy, detail: "the gate itself failed: \(error)")
@@ -178,7 +177,7 @@ struct AccuracyGate {
       request.model = loaded.info.id
       let seen = try await loaded.engine.generateImages(request, control: control).images.first?.bitmap
       guard let expected, let seen, expected.width == seen.width, expected.height == seen.height else {
-        throw CheckFailure(expected: "two images of one size", seen: "\(seen.map { "\($0.width)x\($0.height)" } ?? "none")")
+        throw GoldenMismatch(expected: "two images of one size", seen: "\(seen.map { "\($0.width)x\($0.height)" } ?? "none")")
       }
       verdict = try judgeImage(seen.unitValues, expected.unitValues, "plain loops")
     }
@@ -191,7 +190,7 @@ struct AccuracyGate {
   /// 8-bit images of f32 arithmetic differ by rounding alone: 50 dB. bfloat16 keeps 8 bits of each number, and its errors grow
   /// over the steps: from 30 dB on no eye finds the difference.
   private func judgeImage(_ seen: Tensor?, _ expected: Tensor, _ by: String) throws -> RunCase.Conformance {
-    guard let seen else { throw CheckFailure(expected: "an image", seen: "none") }
+    guard let seen else { throw GoldenMismatch(expected: "an image", seen: "none") }
     let tolerance = GoldenCase.Tolerance(
       metric: .psnrDb, limit: subject.precision == "f32" ? 50 : 30, reason: "the same picture, up to the arithmetic's rounding")
     if let mismatch = tolerance.mismatch(actual: seen, expected: expected) {

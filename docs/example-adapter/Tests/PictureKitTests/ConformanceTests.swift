@@ -8,18 +8,18 @@ import Testing
   static let model = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
     .appendingPathComponent("../../../../Fixtures/Models/sd15").standardizedFileURL.path
 
-  static let subject = Subject(
+  static let subject = Subject<DiffusionSurface>(
     name: "PictureKit", version: "1.0",
-    surroundings: .engine(
+    environment: Environment(
+      "its own engine",
       // Its pictures don't show what prompts say, so group S is skipped; leave the last argument out for a model that was trained.
-      EngineUnderTest(name: "its own engine", models: [.sd15: model], checkedVariants: [], promptedVariants: []) { _ in
-        EngineUnderTest.Parts(implementation: PictureKitAdapter())
-      }))
+      facts: .init(models: [.sd15: model], checkedVariants: [], promptedVariants: [])
+    ) { _, _ in .init(pictureKit()) })
 
   /// What is known to fail goes in here, with a reason and a day: it's then reported, and doesn't break the build.
   static let known = ExpectedFailures(entries: [])
 
-  @Test(arguments: Catalogue.all.filter { $0.worlds.contains(.engine) }.map(\.id))
+  @Test(arguments: Catalogue.all.filter { $0.environments.contains(.engine) }.map(\.id))
   func conforms(_ id: String) async throws {
     let check = try #require(Catalogue.check(id))
     let verdict = await Runner(expected: Self.known).run(check, on: Self.subject).verdict
