@@ -174,7 +174,7 @@ private func message(_ words: String...) -> String? {
 @Suite struct HelpTests {
   private static let pages = [
     "genbench", "genbench run", "genbench generate", "genbench describe", "genbench complete", "genbench tokenize",
-    "genbench schedule", "genbench latents",
+    "genbench schedule", "genbench latents", "genbench serve-stdio",
     "genbench models",
     "genbench models list", "genbench models show", "genbench models plan", "genbench compare", "genbench baseline",
     "genbench baseline save", "genbench baseline list", "genbench baseline show", "genbench baseline delete",

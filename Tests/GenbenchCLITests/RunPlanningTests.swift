@@ -112,6 +112,20 @@ import Testing
     #expect(result.out.contains("The harness itself costs"))
   }
 
+  /// Engines that are named together are measured in turns, in one table.
+  @Test func severalEnginesAreSides() async throws {
+    let (result, run) = try await run(
+      "--variant", "sd15", "--prompts", "1", "--backend", "ref,null,proc:python3 x/engine.py --a b")
+    #expect(result.status == .success, "\(result.err)")
+    #expect(run.sides == ["ref", "null", "engine"] && Set(run.cases.map(\.key)).count == 1)
+    #expect(run.cases.map(\.side) == ["ref", "null", "engine"])
+    #expect(run.subjects.map(\.backend.kind) == ["ref", "null", "proc"])
+    for words in [["--backend", "ref,cloud"], ["--backend", "ref,null", "--side", "a:threads=1", "--side", "b:threads=2"]] {
+      let refused = await genbench(["run", "--variant", "sd15", "--out", folder.path("other")] + words)
+      #expect(refused.status.code == 64, "\(refused.err)")
+    }
+  }
+
   @Test func aSuiteIsAFileOfAllThat() async throws {
     let suite = folder.path("suite.json")
     try Data(

@@ -1,4 +1,5 @@
 import Foundation
+import GenBackend
 import Synchronization
 import Tensors
 import Testing
@@ -148,6 +149,28 @@ private let laptop: [String: String] = [
       #expect(!MemoryProbe(root: empty.root).resetPeak())
     #endif
   }
+
+  #if os(Linux)
+    @Test func theProcessesOfAGroupCountTogether() throws {
+      func status(_ kilobytes: Int) -> String {
+        "VmHWM:\t\(2 * kilobytes) kB\nVmRSS:\t\(kilobytes) kB\nRssAnon:\t\(kilobytes / 2) kB\nRssFile:\t0 kB\nRssShmem:\t0 kB\n"
+      }
+      let system = try RecordedSystem([
+        "proc/self/status": status(9999),
+        "proc/40/stat": "40 (an engine) S 1 40 40", "proc/40/status": status(100),
+        // A name may hold anything.
+        "proc/41/stat": "41 (a) S 1 7) S 40 40 40", "proc/41/status": status(30),
+        "proc/42/stat": "42 (other) S 1 42 42", "proc/42/status": status(5000),
+        "proc/43/stat": "43 (gone) Z 40 40 40", "proc/43/status": status(7),
+      ])
+      func reading(_ place: WorkPlace) -> MemoryReading { MemoryProbe(root: system.root) { place }.read() }
+      #expect(reading(.processGroup(40)) == MemoryReading(residentBytes: 130 << 10, anonymousBytes: 65 << 10, mappedBytes: 0))
+      #expect(reading(.processGroup(42)).peakResidentBytes == 10_000 << 10)
+      #expect(reading(.processGroup(77)) == MemoryReading())
+      #expect(reading(.elsewhere(reason: "a server")) == MemoryReading())
+      #expect(!MemoryProbe(root: system.root) { .processGroup(40) }.resetPeak())
+    }
+  #endif
 
   @Test func thisProcessUsesMemory() {
     let reading = MemoryProbe().read()

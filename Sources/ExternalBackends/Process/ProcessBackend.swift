@@ -245,7 +245,8 @@ public final class ProcessBackend: OperatorBackend {
       }
       try checkCancelled()
       let live = try await engine.live()
-      defer { live.connection.folder.empty() }
+      live.connection.hold()
+      defer { live.connection.release() }
       let result = try await body(live)
       try checkCancelled()
       return result

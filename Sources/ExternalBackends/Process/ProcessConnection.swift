@@ -35,6 +35,8 @@ final class ProcessConnection: Sendable {
     var complaint: String?
     var isClosing = false
     var isFinished = false
+    /// Requests whose replies may still be read from the folder.
+    var holds = 0
     var log = EngineLog()
     var waiters: [CheckedContinuation<Void, Never>] = []
   }
@@ -168,11 +170,24 @@ final class ProcessConnection: Sendable {
     _ = write(wakeUp.write, &byte, 1)
   }
 
+  /// Keeps the folder, whatever becomes of the child: its last reply may be read after its end.
+  func hold() { state.withLock { $0.holds += 1 } }
+
+  /// Removes what nobody has read, and the folder with it when the child is gone.
+  func release() {
+    let isLast = state.withLock { state in
+      state.holds -= 1
+      return state.isFinished && state.holds == 0
+    }
+    if isLast { folder.remove() } else { folder.empty() }
+  }
+
   /// What the thread does last.
   func finish(_ failure: BackendError?) {
-    folder.remove()
     child.closeStreams()
     let waiters = state.withLock { state in
+      // Under the lock, so that who waits for the end finds the folder gone.
+      if state.holds == 0 { folder.remove() }
       state.isFinished = true
       state.failure = failure ?? state.failure
       Foundation.close(wakeUp.read)

@@ -21,6 +21,9 @@ struct ProcessLoop {
     var message: String
   }
 
+  /// How long a process that ends may take from the closing of its files to its end, which tells more.
+  private static let exitNs: UInt64 = 2_000_000_000
+
   private let connection: ProcessConnection
   private let wakeUp: Int32
   private var outgoing: [UInt8] = []
@@ -29,6 +32,7 @@ struct ProcessLoop {
   private var nextID = 1
   private var lastHeardNs = MonotonicTime.nanoseconds()
   private var isOutputOpen = true
+  private var closedNs: UInt64?
   private var areErrorsOpen = true
   private var bye: (id: Int, sentNs: UInt64)?
   /// Requests whose reply has come, told to their callers when nothing follows it.
@@ -58,7 +62,7 @@ struct ProcessLoop {
 
   /// One round; false when the child was told to go and has gone.
   private mutating func turn() throws(Violation) -> Bool {
-    wait(milliseconds: pending.isEmpty ? 1000 : 10)
+    wait(milliseconds: pending.isEmpty && isOutputOpen ? 1000 : 10)
     try take()
     readErrors()
     try readOutput()
@@ -77,7 +81,9 @@ struct ProcessLoop {
       if bye != nil, pending.values.allSatisfy(\.isOwn) { return false }
       throw Violation(code: .unavailable, message: "")
     }
-    guard isOutputOpen else { throw Violation(code: .unavailable, message: "closed its stdout") }
+    if let closedNs, MonotonicTime.nanoseconds() - closedNs > Self.exitNs {
+      throw Violation(code: .unavailable, message: "closed its stdout")
+    }
     return true
   }
 
@@ -124,6 +130,7 @@ struct ProcessLoop {
     guard isOutputOpen else { return false }
     guard let bytes = Self.next(child.output) else {
       isOutputOpen = false
+      closedNs = MonotonicTime.nanoseconds()
       guard !lines.hasRest else { throw Violation(code: .processingFailed, message: "closed its stdout within a line") }
       return false
     }

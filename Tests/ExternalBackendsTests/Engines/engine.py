@@ -119,10 +119,7 @@ def before_reply(number):
         os._exit(3)
     if MISTAKE == "killed":
         os.kill(os.getpid(), signal.SIGKILL)
-    if MISTAKE == "silent":
-        time.sleep(3600)
-    if MISTAKE == "silent for good":
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if MISTAKE in ("silent", "silent for good"):
         time.sleep(3600)
     if MISTAKE == "endless":
         while True:
@@ -327,6 +324,8 @@ def greet(number, request):
 
 
 def main():
+    if MISTAKE == "silent for good":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
     reader = os.fdopen(0, "rb")
     for line in reader:
         try:
