@@ -30,7 +30,7 @@ public final class ScriptedVisionEngine: ScriptedTextEngine {
 
   /// What the files of its model hold.
   public let files = (
-    main: Data("GGUF scripted language model".utf8), projector: Data("GGUF scripted projector".utf8)
+    main: Data("GGUF scripted language model".utf8), projector: Data("GGUF scripted projector of a vision model".utf8)
   )
   /// Tokens that an image takes in the prompt.
   public let imageTokens = 64

@@ -27,7 +27,7 @@ struct FaultInjectionTests {
 
   /// Talks to an engine whose wire is damaged by a seed.
   private func talk(_ seed: Int) async -> Ended {
-    let limits = ProcessLimits(
+    let limits = BackendLimits(
       timeoutNs: 20_000_000_000, silenceNs: 10_000_000_000, cancelNs: 10_000_000_000, helloNs: 20_000_000_000,
       terminationNs: 1_000_000_000)
     let backend = ProcessBackend(.init(words: ["python3", Self.script, String(seed), TestEngine.script], limits: limits))
