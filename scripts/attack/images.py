@@ -1,5 +1,6 @@
 """Images that are small as files and large, long or nothing as images."""
 
+import os
 import random
 import struct
 import zlib
@@ -46,7 +47,11 @@ def attack(harness):
     attempt("many chunks", b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 1, 1, 8, 2, 0, 0, 0)) + chunk(b"teXt", b"") * 300_000)
     attempt("empty", b"")
     attempt("gif", b"GIF89a" + bytes(100))
-    attempt("large and nothing", b"nothing at all" + bytes(300 << 20))
+    file = folder / "large"
+    file.write_bytes(b"nothing at all")
+    os.truncate(file, 300 << 20)
+    words = ["generate", "--variant", "sd15", "--prompt", "x", "--steps", "1", "--image", file, "--output", folder / "out.png"]
+    harness.judge(row, "large and nothing", harness.run(store, *words), [64, 65])
     chance = random.Random(5)
     good = png(64, 64)
     for number in range(harness.count(30)):
