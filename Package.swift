@@ -71,7 +71,9 @@ let package = Package(
       linkerSettings: [.linkedLibrary("m", .when(platforms: [.linux]))]),
     .target(name: "InputFiles"),
     .target(name: "Imaging", dependencies: ["InputFiles", "Tensors", "CPNG", "CTurboJPEG"], swiftSettings: optimised),
-    .target(name: "Checkpoints", dependencies: ["InputFiles", "JSON", "Schedulers", "Tensors"], exclude: ["README.md"], swiftSettings: optimised),
+    .target(
+      name: "Checkpoints", dependencies: ["InputFiles", "JSON", "Schedulers", "Tensors"], exclude: ["README.md"],
+      swiftSettings: optimised),
     .target(name: "Goldens", dependencies: ["GenBackend", "Checkpoints", "Tensors"]),
     .target(name: "Tokenizers", dependencies: ["JSON"], swiftSettings: optimised),
     .target(name: "Schedulers", dependencies: ["JSON", "Tensors"], swiftSettings: optimised),
@@ -152,7 +154,8 @@ let package = Package(
     .target(
       name: "GenbenchCLI",
       dependencies: [
-        "JSON", "Running", "ReferenceEngine", "GenBackend", "RunAnywhere", "ModelRegistry", "PlaygroundKit", "TSAIKit", "Conformance",
+        "JSON", "Running", "ReferenceEngine", "GenBackend", "RunAnywhere", "ModelRegistry", "PlaygroundKit", "TSAIKit",
+        "Conformance",
         "ConformanceAdapters", "ConformanceDoubles", "ConformanceSelfTest", "Measurement", "Reporting", "Markup", "Goldens",
         "ReferenceNumerics", "InputFiles", "Tokenizers", "Schedulers", "Checkpoints",
         "DiffusionModels", "VisionLanguageModels", "Kernels", "KernelContract", "Imaging", "Tensors", "CPUFeatures",

@@ -61,7 +61,8 @@ public final class MeasuredBackend: MeasurableEngine {
     let seed = request.seed ?? 1
     let bitmap = ScriptedImage.pattern(seed: seed, width: request.size?.width ?? side, height: request.size?.height ?? side)
     return ImageResult(
-      images: [.init(bitmap: bitmap, safety: .unchecked, seed: seed)], scheduler: request.scheduler?.description ?? "ddim", steps: steps,
+      images: [.init(bitmap: bitmap, safety: .unchecked, seed: seed)], scheduler: request.scheduler?.description ?? "ddim",
+      steps: steps,
       guidanceScale: request.guidanceScale ?? 7.5)
   }
 

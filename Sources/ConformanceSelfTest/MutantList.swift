@@ -116,7 +116,9 @@ extension Mutant {
         BackendForwarder(
           $0,
           images: { request in
-            if request.scheduler?.kind == .pndm, request.steps == 1 { throw BackendError(.processingFailed, "index out of range") }
+            if request.scheduler?.kind == .pndm, request.steps == 1 {
+              throw BackendError(.processingFailed, "index out of range")
+            }
           })
       }),
     Mutant("cuts-silently", "A prompt beyond the window is cut without a word (ML #94).", breaks: ["D-67"]) { mutant, _ in

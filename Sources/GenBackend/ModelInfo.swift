@@ -110,7 +110,8 @@ public struct ModelInfo: Sendable, Hashable, Codable {
   /// Makes a description.
   public init(
     id: ModelID, variant: String, capabilities: Set<Capability>, nativeSizes: [ImageSize] = [], sizeMultiple: Int = 1,
-    predictionType: PredictionType? = nil, defaultScheduler: String? = nil, defaultSteps: Int = 20, defaultGuidanceScale: Double = 7.5,
+    predictionType: PredictionType? = nil, defaultScheduler: String? = nil, defaultSteps: Int = 20,
+    defaultGuidanceScale: Double = 7.5,
     contextLength: Int? = nil, parameterCount: Int = 0, weightBytes: Int = 0, loadNs: UInt64 = 0
   ) {
     self.id = id

@@ -56,7 +56,8 @@ public enum GenbenchCommandLine {
       case .command(let command, _):
         // A reader that waits for a stream gives up when the work is cancelled.
         let cancellation = context.cancellation
-        status = try await InputFile.$isCancelled.withValue({ cancellation.isCancelled }) {
+        let isCancelled: @Sendable () -> Bool = { cancellation.isCancelled }
+        status = try await InputFile.$isCancelled.withValue(isCancelled) {
           try await ModelLocation.$leases.withValue(ModelLocation.Leases()) { try await command.run(context) }
         }
       }

@@ -16,7 +16,8 @@ public struct NullBackend: GenBackend {
     let isText = request.variant.map { $0.isText } ?? request.path.hasSuffix(".gguf")
     span(.load, nil, control)
     return ModelInfo(
-      id: ModelID("null"), variant: request.variant?.rawValue ?? "none", capabilities: isText ? [.textGeneration] : [.textToImage, .batch],
+      id: ModelID("null"), variant: request.variant?.rawValue ?? "none",
+      capabilities: isText ? [.textGeneration] : [.textToImage, .batch],
       nativeSizes: isText ? [] : [ImageSize(width: 64, height: 64)], sizeMultiple: 8,
       defaultScheduler: isText ? nil : "ddim", contextLength: isText ? 1 << 20 : nil)
   }

@@ -105,7 +105,8 @@ struct HTTPBackendTests {
     let changes: [@Sendable (inout ImageRequest) -> Void] = [
       { $0.latents = Tensor(zeros: [1, 4, 8, 8]) }, { $0.traceLevel = .step }, { $0.previewStride = 1 },
       { $0.guidanceRescale = 0.5 },
-      { $0.scheduler = SchedulerName(.pndm) }, { $0.scheduler = SchedulerName(.ddim) }, { $0.randomSource = .philox }, { $0.timestepSpacing = .leading },
+      { $0.scheduler = SchedulerName(.pndm) }, { $0.scheduler = SchedulerName(.ddim) }, { $0.randomSource = .philox },
+      { $0.timestepSpacing = .leading },
       { $0.seed = .max }, { $0.longPrompt = .error },
     ]
     for (index, change) in changes.enumerated() {

@@ -49,7 +49,8 @@ final class ScriptedBackend: GenBackend {
     if let error = script.loadError { throw error }
     span(.load, nil, control) {}
     return ModelInfo(
-      id: ModelID("m"), variant: request.variant?.rawValue ?? "sd15", capabilities: [.textToImage], nativeSizes: [script.nativeSize],
+      id: ModelID("m"), variant: request.variant?.rawValue ?? "sd15", capabilities: [.textToImage],
+      nativeSizes: [script.nativeSize],
       sizeMultiple: 8, predictionType: .epsilon, defaultScheduler: "pndm", defaultSteps: 3, parameterCount: 1000,
       weightBytes: 2000)
   }

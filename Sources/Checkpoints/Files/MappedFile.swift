@@ -7,8 +7,9 @@ public import Tensors
   import Glibc
 #endif
 
-/// A file mapped for reading; pages come from the page cache when they're touched. What can't be mapped, such as a pipe, is read
-/// whole.
+/// A file mapped for reading; pages come from the page cache when they're touched.
+///
+/// What can't be mapped, such as a pipe, is read whole.
 public final class MappedFile: WeightOwner, @unchecked Sendable {
   // The mapping is read-only and lives as long as this object: sharing it between threads is safe.
 

@@ -70,7 +70,7 @@ extension Catalogue {
       alone.files.removeLast()
       try rig.expect(await rig.failureOfLoading(alone), codes, "a model without its projector")
       var damaged = rig.model("damaged")
-      damaged.files[1] = try rig.file("mmproj.gguf", Data("GGUF\u{1}nonsense".utf8))
+      damaged.files[1] = try rig.file("mmproj.gguf", Data("GGUF\u{1}nonsense, as long as a head".utf8))
       try rig.expect(await rig.failureOfLoading(damaged), codes, "a model with a damaged projector")
       try context.expect(!(await rig.implementation.isLoaded()), "nothing loaded", seen: "a model")
     },
@@ -98,7 +98,7 @@ extension Catalogue {
       let rig = try await VisionRig.make(context)
       try context.expect(!(await rig.implementation.isLoaded()), "not loaded at first", seen: "loaded")
       var damaged = rig.model("damaged")
-      damaged.files[1] = try rig.file("mmproj.gguf", Data("GGUF\u{1}nonsense".utf8))
+      damaged.files[1] = try rig.file("mmproj.gguf", Data("GGUF\u{1}nonsense, as long as a head".utf8))
       _ = await rig.failureOfLoading(damaged)
       try context.expect(!(await rig.implementation.isLoaded()), "not loaded after a failed load", seen: "loaded")
       try await rig.load(rig.model())

@@ -34,11 +34,13 @@ struct GenerateCommand: Command {
         "scheduler", "name", "The sampler, by genbench's, diffusers' or A1111's name.", default: "the model's",
         section: "SAMPLING"),
       .value(
-        "timestep-spacing", "kind", "Where the steps lie.", default: "the model's", values: TimestepSpacing.allCases.map(\.rawValue),
+        "timestep-spacing", "kind", "Where the steps lie.", default: "the model's",
+        values: TimestepSpacing.allCases.map(\.rawValue),
         section: "SAMPLING"),
       .value("eta", "x", "Noise of DDIM and TCD in 0...1.", default: "0", section: "SAMPLING"),
       .value("seed", "n", "Seed of the noise.", default: "a random one, which is told", section: "SAMPLING"),
-      .value("rng", "name", "The generator.", default: "torch", values: RandomSource.allCases.map(\.rawValue), section: "SAMPLING"),
+      .value(
+        "rng", "name", "The generator.", default: "torch", values: RandomSource.allCases.map(\.rawValue), section: "SAMPLING"),
       .value("latents", "file", "Unit-normal noise [1,4,h,w] as .npy, in place of the seed's.", section: "SAMPLING"),
       .value("count", "n", "Images; each from the next seed.", default: "1", section: "SAMPLING"),
       .value(
@@ -54,7 +56,8 @@ struct GenerateCommand: Command {
       .value("trace", "file", "Write embeddings, latents and predictions of every step as safetensors.", section: "IMAGE"),
       .value("trace-level", "level", "What the trace holds.", default: "step", values: ["step", "block"], section: "IMAGE"),
     ] + BackendSpecification.options + [
-      .value("precision", "type", "The arithmetic.", default: "f32", values: Precision.allCases.map(\.rawValue), section: "ENGINE"),
+      .value(
+        "precision", "type", "The arithmetic.", default: "f32", values: Precision.allCases.map(\.rawValue), section: "ENGINE"),
       .flag(
         "reduce-memory", "One component at a time, guidance in two passes, the VAE in small bands, in tiles beyond 512 pixels.",
         section: "ENGINE"),

@@ -1,5 +1,5 @@
-import GenBackend
 import Checkpoints
+import GenBackend
 import Running
 import Tensors
 

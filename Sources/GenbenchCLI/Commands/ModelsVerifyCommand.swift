@@ -1,7 +1,6 @@
 import Checkpoints
 import ModelRegistry
 import Reporting
-import Tensors
 import Running
 import Tensors
 

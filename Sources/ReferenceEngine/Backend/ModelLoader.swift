@@ -45,7 +45,8 @@ struct ModelLoader {
     let scheduler = try SchedulerName(checkpoint.scheduler.className ?? "")
     let info = modelInfo(checkpoint, scheduler, id: id, loadNs: MonotonicTime.nanoseconds() - start)
     return LoadedDiffusionModel(
-      info: info, defaultScheduler: scheduler, networks: networks, tokenizers: tokenizers, reduceMemory: request.reduceMemory, memoryLimit: options.memoryLimit
+      info: info, defaultScheduler: scheduler, networks: networks, tokenizers: tokenizers, reduceMemory: request.reduceMemory,
+      memoryLimit: options.memoryLimit
     )
   }
 
@@ -73,7 +74,8 @@ struct ModelLoader {
     return tokenizer
   }
 
-  private func modelInfo(_ checkpoint: DiffusionCheckpoint, _ scheduler: SchedulerName, id: ModelID, loadNs: UInt64) -> ModelInfo {
+  private func modelInfo(_ checkpoint: DiffusionCheckpoint, _ scheduler: SchedulerName, id: ModelID, loadNs: UInt64) -> ModelInfo
+  {
     var capabilities: Set<Capability> = [
       .textToImage, .imageToImage, .inpainting, .negativePrompt, .previews, .latentsInput, .trace, .batch, .reduceMemory,
     ]

@@ -129,7 +129,8 @@ struct SessionRunner {
     _ engine: any GenBackend, _ info: BackendInfo, baselineBytes: UInt64?, overheadNs: UInt64?
   ) async throws -> Loaded {
     let request = LoadRequest(
-      path: assignment.path, projectorPath: subject.projector, variant: subject.variant.flatMap { ModelVariant(rawValue: $0) }, reduceMemory: subject.reducesMemory,
+      path: assignment.path, projectorPath: subject.projector, variant: subject.variant.flatMap { ModelVariant(rawValue: $0) },
+      reduceMemory: subject.reducesMemory,
       precision: subject.precision)
     let recorder = RequestRecorder()
     let model = try await engine.load(request, control: recorder.control(host.cancellation))
